@@ -1,0 +1,1 @@
+"""Indexes for data lakes."""

@@ -1,0 +1,1 @@
+"""Where bytes lie: one small protocol, and an implementation for each platform."""

@@ -1,0 +1,76 @@
+"""What Grebe asks of a store, and the outcomes it tells apart.
+
+A store is opened at one root; every path is relative to it, decoded text with `/` between its parts, never starting with `/`.
+The whole of Grebe's safety stands on `put_if_absent`: of all writers that name the same path at most one ever gets its bytes
+stored, and no reader ever sees half of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from grebe.errors import GrebeError
+
+
+class ObjectMissing(GrebeError):
+    """No object at that path."""
+
+
+class ObjectExists(GrebeError):
+    """The store says that the path is taken. After a lost reply this may be the caller's own write: read it to find out."""
+
+
+class OutcomeUnknown(GrebeError):
+    """Time-out, connection reset or 5xx: the call may or may not have been carried out, or may be so later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """One object. `modified_ms` is the store's own clock; two of one store can be compared, those of two stores cannot."""
+
+    path: str
+    size: int
+    modified_ms: int
+    etag: str | None = None
+
+
+class Store(Protocol):
+    """All methods may raise `OutcomeUnknown`, and `StoreRefused` where permission lacks. Implementations are thread-safe."""
+
+    @property
+    def uri(self) -> str:
+        """The canonical URI of the root, without credentials and without a trailing slash."""
+        ...
+
+    def get(self, path: str) -> bytes:
+        """The whole object. Raises `ObjectMissing`."""
+        ...
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        """`length` bytes from `start`; fewer only where the object ends before. Raises `ObjectMissing`."""
+        ...
+
+    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Several (start, length) of one object, at once where the store can. Raises `ObjectMissing`."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Stores all of `data` or nothing, and only if the path is free; else raises `ObjectExists`."""
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Stores all of `data` or nothing, replacing what was there in one step."""
+        ...
+
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
+        """The objects below the folder `prefix`, at any depth, in order of their paths (as UTF-8 bytes), those after `start_after`
+        only. A folder that is not there is empty."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Removes the object; one that is not there is no error."""
+        ...
+
+    def stat(self, path: str) -> ObjectInfo:
+        """Raises `ObjectMissing`."""
+        ...
