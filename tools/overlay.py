@@ -1,7 +1,7 @@
 """Lays the environment of the Python that runs this over another one: `overlay/bin/python overlay.py base/bin/python`.
 
-What the overlay holds itself comes first on the path; everything else is found in the base. So the same tests run on another Spark
-with nothing but that Spark installed again.
+What the overlay holds itself comes first on the path; everything else is found in the base. So the same tests run on
+another Spark with nothing but that Spark installed again.
 """
 
 import subprocess
