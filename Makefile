@@ -24,7 +24,7 @@ setup: $(READY) ## the virtual environment, nothing else
 $(READY): requirements.lock requirements/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Grebe needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Name another one: make PYTHON=python3.12 …" >&2; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
+	$(PYTHON) -m venv $(VENV)
 	$(PY) $(PIP) install --require-hashes -r requirements/build.lock
 	$(PY) $(PIP) install --require-hashes --no-build-isolation -r requirements.lock
 	$(PY) $(PIP) install --no-deps --no-build-isolation -e .

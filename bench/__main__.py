@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go as well, as a JSON array")
     asked = parser.parse_args(arguments)
     if asked.name not in names():
-        parser.error(f"NAME is one of {', '.join(names())}, not {asked.name!r}")
+        parser.error(f"give one of these names: {', '.join(names())}")
 
     report = Report(asked.name)
     try:

@@ -95,7 +95,7 @@ def timed(work: Callable[[], object], before: Callable[[], object] | None = None
 
 
 def medians(contestants: Mapping[str, Contestant], runs: int, warm_up: int = 1) -> dict[str, float]:
-    """The median cost of each. They take turns, each round starting with another, so that drift of the machine hits all."""
+    """The median cost of each. They take turns, another first in each round, so that drift of the machine hits all."""
     names = list(contestants)
     costs: dict[str, list[float]] = {name: [] for name in names}
     for number in range(-warm_up, runs):
@@ -117,7 +117,7 @@ class Fresh:
 
 
 def in_fresh_process(work: Callable[..., object], *arguments: object) -> Fresh:
-    """Runs `work` (a function of a module, no lambda) in a new interpreter: no cache is warm, and the memory is its own."""
+    """Runs `work` (a function of a module, no lambda) in a new interpreter: no cache is warm, its memory is its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_measure, (work, arguments))
 
