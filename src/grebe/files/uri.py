@@ -1,0 +1,84 @@
+"""One URI for one place, however it is written.
+
+The canonical form is `scheme://authority/path` in decoded text, without a trailing slash: `file:///lake/my table`.
+Grebe compares files by it, joins a path below a root as `root + "/" + path`, and never decodes it again.
+
+Two kinds of text name a place, and only whoever hands it over knows which it is:
+- A *path*: what people write, what Hadoop's `Path` takes, what Iceberg keeps in its manifests. It is taken as it
+  stands. The folder `a%20b` has a per cent sign in its name, as it does for `spark.read.parquet("s3://lake/a%20b")`.
+  The canonical form is itself such a path, so that `canonical_uri` may be applied to its own result.
+- An *encoded URI*: what Spark returns from `inputFiles()`, `input_file_name()` and `_metadata.file_path`, and what
+  Delta keeps in its log. Its escapes are decoded exactly once (`encoded=True`). Spark writes the folder `a%20b` as
+  `a%2520b` there, and `ü` as `ü`.
+"""
+
+import os
+import posixpath
+import re
+from urllib.parse import unquote
+
+from grebe.errors import TableNotFound
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
+_ONE_STORE = {
+    "s3a": "s3",
+    "s3n": "s3",
+    "gcs": "gs",
+    "abfss": "abfs",
+    "wasb": "abfs",
+    "wasbs": "abfs",
+    "az": "abfs",
+    "azure": "abfs",
+    "adl": "abfs",
+}
+# A bucket is a name that the store compares letter by letter; only these schemes have a host there.
+_HOSTS = {"hdfs", "webhdfs", "swebhdfs", "viewfs", "http", "https", "ftp", "sftp"}
+_DEFAULT_PORTS = {"hdfs": "8020", "http": "80", "https": "443"}
+
+
+def canonical_uri(uri: str, *, encoded: bool = False) -> str:
+    """The canonical form of a path, or of an encoded URI."""
+    if not uri:
+        raise TableNotFound(
+            "an empty path names no place; give a path, or a URI such as s3://bucket/t", detail="EMPTY_PATH"
+        )
+    found = _SCHEME.match(uri)
+    if found is None:
+        return "file://" + _clean(os.path.abspath(unquote(uri) if encoded else uri))  # noqa: PTH100 - Path.absolute keeps `..`
+    scheme = found[1].lower()
+    scheme = _ONE_STORE.get(scheme, scheme)
+    rest = uri[found.end() :]
+    authority, path = "", rest
+    if rest.startswith("//"):
+        authority, _, path = rest[2:].partition("/")
+    return f"{scheme}://{_authority(scheme, authority)}{_clean(unquote(path) if encoded else path)}"
+
+
+def join_uri(root: str, path: str) -> str:
+    """The canonical URI of `path`, which is relative to the canonical `root` or itself canonical."""
+    return path if "://" in path else f"{root}/{path}" if path else root
+
+
+def relative_path(root: str, uri: str) -> str | None:
+    """The way from the canonical `root` to a canonical `uri` below it ("" for the root itself), or None."""
+    if uri == root:
+        return ""
+    return uri[len(root) + 1 :] if uri.startswith(root + "/") else None
+
+
+def _clean(path: str) -> str:
+    """As Hadoop does: no empty parts, `.` and `..` resolved. The top of a store is the empty text."""
+    return posixpath.normpath("/" + path.lstrip("/")).rstrip("/")
+
+
+def _authority(scheme: str, authority: str) -> str:
+    if scheme == "file":
+        return "" if authority.lower() == "localhost" else authority
+    if scheme == "abfs":
+        container, at, account = authority.partition("@")
+        # The two endpoints of one account show the same files.
+        return f"{container}@{account.lower().replace('.blob.', '.dfs.', 1)}" if at else authority
+    host = authority.rpartition("@")[2]
+    if scheme in _HOSTS:
+        host = host.lower().removesuffix(":" + _DEFAULT_PORTS.get(scheme, ""))
+    return host
