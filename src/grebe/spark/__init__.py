@@ -1,0 +1,1 @@
+"""What Grebe does inside Spark, and the Java that Spark needs."""

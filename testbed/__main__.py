@@ -1,0 +1,37 @@
+"""`python -m testbed fetch`: gets everything that the tests run against into the cache, once."""
+
+import argparse
+import sys
+
+from grebe.spark.java import cache_folder, find_java
+from testbed import azure, maven
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
+    parser.add_argument("verb", choices=["fetch"])
+    parser.parse_args()
+    java = find_java()
+    say(f"Java {java.version} from {java.origin}")
+    say(f"cache: {cache_folder()}")
+    say(f"HDFS for tests: {len(maven.minicluster_jars())} jar")
+    if jars := maven.s3a_jars():
+        say(f"s3a for Spark: {len(jars)} jars")
+    else:
+        say(
+            f"SKIPPED s3a for Spark: its jars are chosen for Hadoop 3.4 and later, this Spark has {maven.hadoop_version()}"
+        )
+    if azure.install():
+        say("Azure emulator: azurite")
+    else:
+        say("SKIPPED the Azure emulator: it needs node and npm, which are not installed. Its tests will be skipped.")
+    return 0
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

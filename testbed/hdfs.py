@@ -1,0 +1,82 @@
+"""A real one-node HDFS: Hadoop's MiniDFSCluster in a JVM of its own.
+
+The JVM runs py4j's gateway, which comes with PySpark, and the cluster is built over it: so no Java source has to be compiled, and a
+run-time without a compiler will do.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grebe.spark.java import find_java
+from testbed import maven
+from testbed.process import Child, running, scratch_folder
+
+_FROM_PYSPARK = [
+    "hadoop-client-api",
+    "hadoop-client-runtime",
+    "slf4j-api",
+    "jcl-over-slf4j",
+    "log4j-api",
+    "log4j-core",
+    "log4j-slf4j2-impl",
+    "py4j",
+]
+
+
+@dataclass(frozen=True)
+class HdfsServer:
+    address: str
+
+    def uri(self, path: str = "") -> str:
+        return f"hdfs://{self.address}/{path}".rstrip("/")
+
+
+@contextlib.contextmanager
+def hdfs_server() -> Iterator[HdfsServer]:
+    folder = scratch_folder("hdfs")
+    jars = [*maven.minicluster_jars(), *(maven.spark_jar(name) for name in _FROM_PYSPARK)]
+    command = [
+        find_java().home / "bin" / "java",
+        "-Xmx512m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        os.pathsep.join(map(str, jars)),
+        "py4j.GatewayServer",
+        "--enable-auth",
+        "0",
+    ]
+    with running(folder, command) as child:
+        child.wait_until(lambda: _gateway(child) is not None)
+        yield HdfsServer(f"127.0.0.1:{_start_cluster(child)}")
+
+
+def _gateway(child: Child) -> tuple[int, str] | None:
+    """Port and secret of the gateway, which it prints on two lines when it is ready."""
+    said = re.match(r"(\d+)\n(\S+)\n", child.output())
+    return (int(said[1]), said[2]) if said else None
+
+
+def _start_cluster(child: Child) -> int:
+    from py4j.java_gateway import GatewayParameters, JavaGateway
+
+    found = _gateway(child)
+    assert found is not None
+    port, secret = found
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=secret))
+    try:
+        configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
+        configuration.set("dfs.namenode.http-address", "127.0.0.1:0")
+        configuration.set("dfs.datanode.use.datanode.hostname", "false")
+        # What is written is thrown away with the server: nothing is gained by waiting for the disk.
+        configuration.set("dfs.namenode.edits.noeditlogchannelflush", "true")
+        folder = gateway.jvm.java.io.File(str(child.folder / "dfs"))
+        builder = gateway.jvm.org.apache.hadoop.hdfs.MiniDFSCluster.Builder(configuration, folder)
+        cluster = builder.numDataNodes(1).nameNodePort(0).build()
+        cluster.waitActive()
+        return int(cluster.getNameNodePort())
+    finally:
+        gateway.close()

@@ -1,0 +1,61 @@
+"""A small Spark for tests, and how it reaches the servers."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grebe.spark.java import find_java
+from testbed import maven
+from testbed.s3 import S3Server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextlib.contextmanager
+def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "Iterator[SparkSession]":
+    """A session of two threads, without a user interface, that keeps its files below `folder` and knows s3a://."""
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder: Any = SparkSession.builder.master("local[2]").appName("grebe tests")
+    defaults = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, maven.s3a_jars())),
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "scratch"),
+    }
+    for key, value in {**defaults, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def use_s3(session: "SparkSession", server: S3Server) -> None:
+    """Lets the session read and write `s3a://` on this server, from now on."""
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    for key, value in {
+        "endpoint": server.endpoint,
+        "endpoint.region": "us-east-1",
+        "path.style.access": "true",
+        "connection.ssl.enabled": "false",
+        "access.key": server.key,
+        "secret.key": server.secret,
+        "aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    }.items():
+        configuration.set(f"fs.s3a.{key}", value)

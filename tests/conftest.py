@@ -1,0 +1,53 @@
+"""Fixtures that all tests share: the real servers, one of each for a whole run, and one Spark a worker."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from testbed import azure
+from testbed.azure import AzureServer
+from testbed.azure import azure_server as start_azure
+from testbed.hdfs import HdfsServer
+from testbed.hdfs import hdfs_server as start_hdfs
+from testbed.s3 import S3Server
+from testbed.s3 import s3_server as start_s3
+from testbed.sharing import shared
+from testbed.spark import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run see."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def s3_server(run_folder: Path) -> Iterator[S3Server]:
+    with shared(run_folder, S3Server, start_s3) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs_server(run_folder: Path) -> Iterator[HdfsServer]:
+    with shared(run_folder, HdfsServer, start_hdfs) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azure_server(run_folder: Path) -> Iterator[AzureServer]:
+    if not azure.available():
+        pytest.skip("azurite is not installed: `python -m testbed fetch` installs it where there is npm")
+    with shared(run_folder, AzureServer, start_azure) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
