@@ -1,0 +1,262 @@
+"""The settings: their names, defaults and checks, and the places they come from.
+
+The same names hold in every place. From the highest rank to the lowest: an argument of the call, a `Config` made in code,
+`spark.grebe.<name>`, the environment's `GREBE_<NAME>`, `<name> = …` in `grebe.toml`, the default.
+"""
+
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from grebe.errors import InvalidConfig
+
+SPARK_PREFIX = "spark.grebe."
+ENVIRONMENT_PREFIX = "GREBE_"
+TOML_NAME = "grebe.toml"
+
+# Variables that are about a machine (where downloads go, how they are resolved), not about how Grebe works.
+MACHINE_VARIABLES = frozenset({"GREBE_CACHE", "GREBE_IVY_SETTINGS"})
+
+_UNITS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(?:i?b)?\s*", re.IGNORECASE | re.ASCII)
+_SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+
+
+def parse_bytes(value: object) -> int:
+    """A number of bytes, or text such as `"256MB"`. Units are powers of 1024, as in Spark: k, KB and KiB are all 1024."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+        return int(float(match[1]) * 1024 ** _UNITS[match[2].lower()])
+    raise ValueError('no size. Give a number of bytes, or text such as "256MB"')
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _SWITCHES:
+        return _SWITCHES[value.strip().lower()]
+    raise ValueError("neither true nor false. Give one of the two")
+
+
+def _number(value: object) -> float:
+    """NaN for what is none, which fails every comparison."""
+    try:
+        return float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _share(value: object) -> float:
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise ValueError("no share. Give a number from 0 to 1")
+    return number
+
+
+def _seconds(value: object) -> float:
+    number = _number(value)
+    if not 0 <= number < math.inf:
+        raise ValueError("no time span. Give a number of seconds, 0 or more")
+    return number
+
+
+def _positive_seconds(value: object) -> float:
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise ValueError("no time span. Give a number of seconds above 0")
+    return number
+
+
+def _consistency(value: object) -> str:
+    if value not in ("current", "snapshot"):
+        raise ValueError('unknown. Give "current", or "snapshot" for the table as of the last refresh')
+    return str(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("no text. Give a path or a URI, or leave the setting out")
+    return value
+
+
+def _time_zone(value: object) -> str:
+    if isinstance(value, str) and (_OFFSET.fullmatch(value) or _is_zone_name(value)):
+        return value
+    raise ValueError(
+        'no time zone that is known here. Give a name such as "Europe/Berlin", or an offset such as "+02:00"'
+    )
+
+
+def _is_zone_name(text: str) -> bool:
+    import zoneinfo  # only here: `import grebe` does not pay for it
+
+    try:
+        zoneinfo.ZoneInfo(text)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # absolute paths, empty text, names of folders
+        return False
+    return True
+
+
+def _or_none(parse: Callable[[object], Any]) -> Callable[[object], Any]:
+    def parse_or_none(value: object) -> Any:
+        return None if value is None or (isinstance(value, str) and value.lower() == "none") else parse(value)
+
+    return parse_or_none
+
+
+def _setting(default: object, parse: Callable[[object], Any], says: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "says": says})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """All settings, checked. What is not given has its default; only what is given outranks the other places."""
+
+    enabled: bool = _setting(True, _switch, "whether queries use indexes; false leaves every plan alone")
+    hybrid: bool = _setting(
+        True, _switch, "whether an index that covers only a part of the files is used for that part"
+    )
+    hybrid_max_appended: float = _setting(
+        0.3, _share, "up to which share of the table's bytes files that the index does not cover are read directly"
+    )
+    hybrid_max_deleted: float = _setting(
+        0.2, _share, "up to which share of the indexed bytes may belong to files that are gone"
+    )
+    consistency: str = _setting(
+        "current", _consistency, "`current`, or `snapshot`: the table as of the last refresh of all its indexes"
+    )
+    location: str | None = _setting(
+        None, _or_none(_text), "a folder for the indexes of all tables; none: beside each table"
+    )
+    cache_bytes: int = _setting(
+        256 * 1024**2, parse_bytes, 'memory for what was read of logs, indexes and page maps; also text: "256MB"'
+    )
+    micd_seconds: float = _setting(
+        86_400.0, _seconds, "how long the bytes of a retired index version stay, for those who still read it"
+    )
+    heartbeat_seconds: float = _setting(
+        60.0, _positive_seconds, "how long after its last sign of life an operation counts as dead"
+    )
+    max_age_seconds: float | None = _setting(
+        None,
+        _or_none(_seconds),
+        "when an open table looks for a newer version; none: at `reload()` only; 0: at every call",
+    )
+    time_zone: str | None = _setting(
+        None, _or_none(_time_zone), "the time zone without Spark; none: the one recorded with the table, else UTC"
+    )
+    record_workload: bool = _setting(
+        False, _switch, "whether queries are recorded: their shapes and literals are stored beside the indexes"
+    )
+
+    def __new__(cls, **settings: object) -> Self:
+        for name in settings:
+            _check_name(name, "grebe.Config")
+        config = super().__new__(cls)
+        # Which settings the caller named: an explicit default outranks the environment, one left out does not.
+        object.__setattr__(config, "_given", frozenset(settings))
+        return config
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            value = _parsed(setting.name, getattr(self, setting.name), "grebe.Config")
+            object.__setattr__(self, setting.name, value)
+
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The settings that were named when this was made."""
+        names: frozenset[str] = self.__dict__["_given"]
+        return {name: getattr(self, name) for name in sorted(names)}
+
+    @classmethod
+    def load(
+        cls,
+        overrides: Mapping[str, object] | None = None,
+        *,
+        config: "Config | None" = None,
+        spark_conf: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        toml_path: Path | None = None,
+    ) -> Self:
+        """The settings from all places by their rank.
+
+        `overrides` are the arguments of a call (None there means: not given), `config` is one made in code, `spark_conf` any
+        settings of Spark, of which only ours count. `env` is the process's own unless given; `toml_path` is looked for beside the
+        program, then in the working folder, unless given.
+        """
+        if toml_path is None:
+            toml_path = next((path for path in _toml_places() if path.is_file()), None)
+        settings: dict[str, Any] = {}
+        if toml_path is not None:
+            settings |= _checked(_toml(toml_path), lambda name: str(toml_path))
+        environment = os.environ if env is None else env
+        # An empty variable is one that is not set.
+        named = {key: text for key, text in environment.items() if text and key not in MACHINE_VARIABLES}
+        settings |= _checked(
+            _below(ENVIRONMENT_PREFIX, named, str.lower),
+            lambda name: f"the environment ({ENVIRONMENT_PREFIX}{name.upper()})",
+        )
+        settings |= _checked(_below(SPARK_PREFIX, spark_conf or {}, str), lambda name: f"Spark ({SPARK_PREFIX}{name})")
+        settings |= config.given if config is not None else {}
+        settings |= _checked({k: v for k, v in (overrides or {}).items() if v is not None}, lambda name: "the call")
+        return cls(**settings)
+
+
+def describe() -> list[tuple[str, object, str]]:
+    """Name, default and one sentence for every setting."""
+    return [(setting.name, setting.default, setting.metadata["says"]) for setting in fields(Config)]
+
+
+def _checked(values: Mapping[str, object], place: Callable[[str], str]) -> dict[str, object]:
+    return {name: _parsed(name, value, place(name)) for name, value in values.items()}
+
+
+def _parsed(name: str, value: object, place: str) -> object:
+    _check_name(name, place)
+    try:
+        return Config.__dataclass_fields__[name].metadata["parse"](value)
+    except ValueError as problem:
+        raise InvalidConfig(f"{place}: {name} = {value!r} is {problem}.", detail="VALUE") from None
+
+
+def _check_name(name: str, place: str) -> None:
+    known = Config.__dataclass_fields__
+    if name not in known:
+        raise InvalidConfig(f"{place}: there is no setting {name!r}. {_hint(name, known)}", detail="NAME")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    import difflib  # only here: `import grebe` does not pay for it
+
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"Did you mean {close[0]!r}?" if close else f"The settings are {', '.join(known)}."
+
+
+def _below(prefix: str, values: Mapping[str, str], spell: Callable[[str], str]) -> dict[str, object]:
+    return {spell(key.removeprefix(prefix)): value for key, value in values.items() if key.startswith(prefix)}
+
+
+def _toml_places() -> list[Path]:
+    program = getattr(sys.modules.get("__main__"), "__file__", None)
+    beside = [Path(program).parent / TOML_NAME] if program else []
+    return [*beside, Path(TOML_NAME)]
+
+
+def _toml(path: Path) -> dict[str, object]:
+    import tomllib  # only here: `import grebe` does not pay for it
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidConfig(f"{path} cannot be read: {problem}. Give it as UTF-8 text.", detail="FILE") from problem
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidConfig(
+            f"{path} is no TOML: {problem}. Settings are lines such as: hybrid = true", detail="FILE"
+        ) from problem

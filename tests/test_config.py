@@ -1,0 +1,207 @@
+"""The settings: what they accept, and which place wins."""
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grebe.config import Config, describe, parse_bytes
+from grebe.errors import InvalidConfig
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "enabled": st.booleans(),
+    "hybrid": st.booleans(),
+    "hybrid_max_appended": st.floats(0, 1),
+    "hybrid_max_deleted": st.floats(0, 1),
+    "consistency": st.sampled_from(["current", "snapshot"]),
+    "location": st.none() | st.sampled_from(["s3://lake/indexes", "some folder", "a=b/ü"]),
+    "cache_bytes": st.integers(0, 2**50),
+    "micd_seconds": st.floats(0, 1e9),
+    "heartbeat_seconds": st.floats(0.001, 1e6),
+    "max_age_seconds": st.none() | st.floats(0, 1e6),
+    "time_zone": st.none() | st.sampled_from(["UTC", "Europe/Berlin", "+02:00", "-18:00"]),
+    "record_workload": st.booleans(),
+}
+PLACES = ["toml", "env", "spark", "config", "overrides"]  # the lowest rank first
+assignments = st.fixed_dictionaries({}, optional=VALUES)
+
+
+def as_text(settings: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in settings.items()}
+
+
+def as_toml(settings: Mapping[str, object]) -> str:
+    def literal(value: object) -> str:
+        return str(value).lower() if isinstance(value, bool) else f'"{value}"'
+
+    return "".join(f"{name} = {literal(value)}\n" for name, value in settings.items())
+
+
+def load(places: Mapping[str, Mapping[str, Any]], folder: Path) -> Config:
+    toml = folder / "grebe.toml"
+    toml.write_text(as_toml(places.get("toml", {})), encoding="utf-8")
+    return Config.load(
+        places.get("overrides"),
+        config=Config(**places.get("config", {})),
+        spark_conf={f"spark.grebe.{name}": text for name, text in as_text(places.get("spark", {})).items()},
+        env={f"GREBE_{name.upper()}": text for name, text in as_text(places.get("env", {})).items()},
+        toml_path=toml,
+    )
+
+
+def test_every_setting_is_generated_here() -> None:
+    assert set(VALUES) == {name for name, _, _ in describe()}
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    assert Config() == Config(
+        enabled=True,
+        hybrid=True,
+        hybrid_max_appended=0.3,
+        hybrid_max_deleted=0.2,
+        consistency="current",
+        location=None,
+        cache_bytes=256 * 1024 * 1024,
+        micd_seconds=86_400,
+        heartbeat_seconds=60,
+        max_age_seconds=None,
+        time_zone=None,
+        record_workload=False,
+    )
+
+
+@given(st.sampled_from(PLACES), assignments)
+def test_every_place_takes_every_setting(
+    tmp_path_factory: pytest.TempPathFactory, place: str, settings: dict[str, Any]
+) -> None:
+    assert load({place: settings}, tmp_path_factory.getbasetemp()) == Config(**settings)
+
+
+@given(st.dictionaries(st.sampled_from(PLACES), assignments))
+def test_the_place_of_the_highest_rank_wins_setting_by_setting(
+    tmp_path_factory: pytest.TempPathFactory, places: dict[str, dict[str, Any]]
+) -> None:
+    expected: dict[str, Any] = {}
+    for place in PLACES:
+        # An argument that is None was not given; in every other place None can be said.
+        named = places.get(place, {})
+        expected |= {k: v for k, v in named.items() if not (place == "overrides" and v is None)}
+    assert load(places, tmp_path_factory.getbasetemp()) == Config(**expected)
+
+
+def test_a_default_said_in_code_outranks_the_environment() -> None:
+    env = {"GREBE_ENABLED": "false", "GREBE_HYBRID": "false"}
+    config = Config.load(config=Config(enabled=True), env=env)
+    assert config.enabled
+    assert not config.hybrid
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert Config.load(env={"GREBE_LOCATION": ""}).location is None
+
+
+def test_what_is_no_setting_of_ours_is_left_alone() -> None:
+    env = {"HOME": "x", "GREBE_CACHE": "where downloads go"}
+    assert Config.load(spark_conf={"spark.sql.shuffle.partitions": "4"}, env=env) == Config()
+
+
+def test_a_config_survives_pickling_with_what_was_given() -> None:
+    config = pickle.loads(pickle.dumps(Config(hybrid=True, cache_bytes=1)))
+    assert config == Config(cache_bytes=1)
+    assert config.given == {"cache_bytes": 1, "hybrid": True}
+
+
+def test_the_file_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "grebe.toml").write_text('cache_bytes = "1MB"\n')
+    monkeypatch.chdir(tmp_path)
+    assert Config.load(env={}).cache_bytes == 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("enabled", "maybe"),
+        ("enabled", 2),
+        ("hybrid_max_appended", 1.01),
+        ("hybrid_max_appended", -0.1),
+        ("hybrid_max_deleted", "nan"),
+        ("consistency", "eventual"),
+        ("location", " "),
+        ("location", 7),
+        ("cache_bytes", "12 parsecs"),
+        ("cache_bytes", -1),
+        ("cache_bytes", True),
+        ("micd_seconds", -1),
+        ("micd_seconds", "inf"),
+        ("heartbeat_seconds", 0),
+        ("max_age_seconds", "soon"),
+        ("time_zone", "Middle/Earth"),
+        ("time_zone", "../etc/passwd"),
+        ("time_zone", "+19:00"),
+        ("record_workload", None),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_place_and_what_to_give(setting: str, value: object) -> None:
+    with pytest.raises(InvalidConfig, match=rf"grebe\.Config: {setting} = .* is .*\. Give ") as caught:
+        Config(**{setting: value})  # type: ignore[arg-type]  # wrong on purpose
+    assert caught.value.code == "INVALID_CONFIG_VALUE"
+    assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ({"env": {"GREBE_HEARTBEAT_SECONDS": "x"}}, r"the environment \(GREBE_HEARTBEAT_SECONDS\)"),
+        ({"spark_conf": {"spark.grebe.heartbeat_seconds": "x"}}, r"Spark \(spark\.grebe\.heartbeat_seconds\)"),
+        ({"overrides": {"heartbeat_seconds": "x"}}, "the call"),
+    ],
+)
+def test_a_bad_value_names_the_place_it_came_from(place: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidConfig, match=named):
+        Config.load(**{"env": {}, **place})
+
+
+@pytest.mark.parametrize(
+    "load_unknown",
+    [
+        lambda: Config(cache_byte=1),  # type: ignore[call-arg]  # wrong on purpose
+        lambda: Config.load(overrides={"cache_byte": 1}),
+        lambda: Config.load(spark_conf={"spark.grebe.cache_byte": "1"}),
+        lambda: Config.load(env={"GREBE_CACHE_BYTE": "1"}),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_one(load_unknown: Any) -> None:
+    with pytest.raises(InvalidConfig, match=r"no setting 'cache_byte'\. Did you mean 'cache_bytes'") as caught:
+        load_unknown()
+    assert caught.value.code == "INVALID_CONFIG_NAME"
+
+
+@pytest.mark.parametrize("content", [b"hybrid = ", b"[hybrid]\nx = 1", b"\xff\xfe", b"nonsense = 1"])
+def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "grebe.toml"
+    path.write_bytes(content)
+    with pytest.raises(InvalidConfig, match=r"grebe\.toml"):
+        Config.load(env={}, toml_path=path)
+
+
+def test_a_file_that_was_named_but_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"none\.toml cannot be read"):
+        Config.load(env={}, toml_path=tmp_path / "none.toml")
+
+
+@given(
+    st.integers(0, 2**20), st.sampled_from(["", "k", "m", "g", "t", "p"]), st.sampled_from(["", "b", "B", "ib", "iB"])
+)
+def test_sizes_are_powers_of_1024_in_any_spelling(count: int, unit: str, rest: str) -> None:
+    expected = count * 1024 ** ["", "k", "m", "g", "t", "p"].index(unit)
+    rest = rest if unit else rest.removeprefix("i")
+    assert parse_bytes(f"{count}{unit}{rest}") == expected
+    assert parse_bytes(f" {count} {unit.upper()}{rest} ") == expected
+
+
+def test_half_a_gigabyte_is_a_size() -> None:
+    assert parse_bytes("0.5 GB") == 512 * 1024 * 1024
