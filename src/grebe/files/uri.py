@@ -33,7 +33,9 @@ _ONE_STORE = {
 }
 # A bucket is a name that the store compares letter by letter; only these schemes have a host there.
 _HOSTS = {"hdfs", "webhdfs", "swebhdfs", "viewfs", "http", "https", "ftp", "sftp"}
-_DEFAULT_PORTS = {"hdfs": "8020", "http": "80", "https": "443"}
+# HDFS has a default port too, but only a real host may leave it out: a name service must, so neither form becomes the
+# other.
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 def canonical_uri(uri: str, *, encoded: bool = False) -> str:
@@ -80,5 +82,5 @@ def _authority(scheme: str, authority: str) -> str:
         return f"{container}@{account.lower().replace('.blob.', '.dfs.', 1)}" if at else authority
     host = authority.rpartition("@")[2]
     if scheme in _HOSTS:
-        host = host.lower().removesuffix(":" + _DEFAULT_PORTS.get(scheme, ""))
+        host = host.lower().removesuffix(_DEFAULT_PORTS.get(scheme, ""))
     return host
