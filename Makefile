@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 
 PYTHON ?= python3
 JOBS ?= 2
@@ -42,7 +43,8 @@ test: fetch ## all tests, real servers included
 matrix: $(MATRIX:%=matrix-%) ## the core of the tests on the other supported Spark versions
 
 .PHONY: $(MATRIX:%=matrix-%)
-$(MATRIX:%=matrix-%): matrix-%: .venv-spark-%/.ready fetch
+$(MATRIX:%=matrix-%): matrix-%: .venv-spark-%/.ready
+	.venv-spark-$*/bin/python -m testbed fetch
 	.venv-spark-$*/bin/python -m pytest -n $(JOBS) -m "core and not soak"
 
 # The main environment with another Spark laid over it: what the overlay holds comes first on the path.
@@ -69,9 +71,9 @@ soak: fetch ## the long forms of the tests
 
 # Hashes, and no address of an index: the lock must work behind any mirror.
 COMPILE = .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
-  --no-emit-index-url --no-header --no-annotate --no-config
+  --no-header --no-annotate --no-config
 
-lock: .venv-lock/.ready ## pins and hashes of all dependencies, anew
+lock: .venv-lock/.ready ## pins and hashes of all dependencies; LOCK_OPTIONS=--upgrade for newer ones
 	$(COMPILE) pyproject.toml --extra all --group dev --constraint requirements/main.in $(LOCK_OPTIONS) -o requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock -o requirements/build.lock
 	for spark in $(MATRIX); do \
