@@ -1,0 +1,21 @@
+"""The entry point of the command line and the list of its verbs."""
+
+import click
+
+from grebe.cli.verb import Verbs
+
+# Verb: the module that holds it under its own name, and what it does in a few words.
+VERBS = {
+    "doctor": ("grebe.cli.doctor", "Check Python, Java, Spark and a store: what works and what to do."),
+}
+
+
+@click.command(
+    cls=Verbs,
+    verbs=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
+)
+@click.version_option(package_name="grebe", prog_name="grebe", message="%(prog)s %(version)s")
+def main(as_json: bool, verbose: int) -> None:
+    """Indexes for data lakes."""
