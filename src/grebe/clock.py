@@ -2,8 +2,10 @@
 
 import os
 import random
+import threading
 import time
 import uuid
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -26,6 +28,10 @@ class Clock(Protocol):
         """Uniform in [0, 1)."""
         ...
 
+    def every(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        """Calls again and again in the background, until what is returned is called; that waits for a call under way."""
+        ...
+
 
 class SystemClock:
     """The real one."""
@@ -45,9 +51,25 @@ class SystemClock:
     def random(self) -> float:
         return random.random()
 
+    def every(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        stopped = threading.Event()
+
+        def run() -> None:
+            while not stopped.wait(seconds):
+                call()
+
+        thread = threading.Thread(target=run, name="grebe clock", daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            stopped.set()
+            thread.join()
+
+        return stop
+
 
 class SimulatedClock:
-    """Seeded: the same seed gives the same ids; time passes only by `sleep` and `advance`."""
+    """Seeded: the same seed gives the same ids; time passes only by `sleep` and `advance`, and nothing runs in the background."""
 
     def __init__(self, seed: int = 0, start_ms: int = 1_600_000_000_000) -> None:
         self._random = random.Random(seed)
@@ -70,6 +92,9 @@ class SimulatedClock:
 
     def random(self) -> float:
         return self._random.random()
+
+    def every(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
 
 
 SYSTEM: Clock = SystemClock()

@@ -1,0 +1,183 @@
+"""What is written to the log: an entry is a number, the id of its transaction, and the changes it makes, in order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from grebe.files import FileIds
+
+FORMAT = 1
+"""Version of everything under a table's `_grebe` folder. A reader that meets a higher one uses no index."""
+
+
+NO_FILES = FileIds.of_ranges(())
+
+
+class Verb(StrEnum):
+    CREATE = "create"
+    DELETE = "delete"
+    OPTIMIZE = "optimize"
+    REFRESH = "refresh"
+    RESTORE = "restore"
+    VACUUM = "vacuum"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes. `host` tells process tables apart, not only machines: two containers of one host differ."""
+
+    host: str
+    pid: int
+    process_start: str
+    name: str
+    """For people: user and host name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """The table that the log belongs to, and how it is read (`reading`: the plain data of `formats.Reading`)."""
+
+    uri: str
+    source: str
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """What was asked for: the kind, its columns, and whatever else the kind wants to remember, as plain data."""
+
+    kind: str
+    columns: tuple[str, ...]
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFile:
+    """One object of an index. Size and footer length are kept so that no reader needs a HEAD, or a guess at the footer."""
+
+    path: str
+    size: int
+    rows: int = 0
+    footer: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """An object under `files/` that holds the identities of the files `first_id` … `first_id + count - 1`."""
+
+    path: str
+    first_id: int
+    count: int
+    size: int
+
+
+class Change:
+    """Base of all changes; `states` says what each does, and when it is impossible."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableCreated(Change):
+    table: TableInfo
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRegistered(Change):
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentsMerged(Change):
+    """The same files in fewer objects: `segment` replaces those at `replaced`."""
+
+    replaced: tuple[str, ...]
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class OperationBegun(Change):
+    id: str
+    verb: Verb
+    indexes: tuple[str, ...]
+    writer: Writer
+    heartbeat_seconds: float
+    specs: Mapping[str, IndexSpec] = field(default_factory=dict)
+    """Of a create: what it will make, so that others can be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationEnded(Change):
+    id: str
+    committed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCreated(Change):
+    name: str
+    spec: IndexSpec
+    version: int
+    """The number of the begin entry of the operation that made it."""
+    content: tuple[ContentFile, ...]
+    covered: FileIds
+    table_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChanged(Change):
+    """A refresh or an optimize as a difference, so that two which touch different parts commute.
+
+    Possible only if all of `remove` is still there, all of `uncover` still covered, and none of `cover` is covered by what stays.
+    """
+
+    name: str
+    version: int
+    add: tuple[ContentFile, ...] = ()
+    remove: tuple[str, ...] = ()
+    cover: FileIds = NO_FILES
+    uncover: FileIds = NO_FILES
+    table_version: str | None = None
+    properties: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDeleted(Change):
+    """Out of use at once; its bytes stay, so that it can be restored."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRestored(Change):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDropped(Change):
+    """Gone for good: its content is retired."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentForgotten(Change):
+    """The bytes of these retired objects have been removed."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`previous` is the digest of the entry before it, so that a lost or exchanged entry is noticed by whoever reads on."""
+
+    number: int
+    id: str
+    previous: str
+    action: str
+    """For people: "refresh begin", "register", …"""
+    at_ms: int
+    """The writer's clock, for people. Order is by number only."""
+    writer: Writer
+    changes: tuple[Change, ...]

@@ -1,0 +1,84 @@
+"""What must hold in every state: small named functions, run before every write and by the simulation after every step.
+
+Each gives the problems it finds, none if all is well.
+"""
+
+from collections.abc import Callable, Iterator
+
+from grebe.log.entry import Verb
+from grebe.log.states import DELETED, TableState, may_run_together
+
+
+def ids_were_given_once(state: TableState) -> Iterator[str]:
+    expected = 0
+    for segment in state.segments:
+        if segment.first_id != expected:
+            yield f"segment {segment.path} starts at file id {segment.first_id}, not {expected}"
+        expected = segment.first_id + segment.count
+    if expected != state.next_file_id:
+        yield f"the next file id is {state.next_file_id}, but the segments end at {expected}"
+
+
+def covered_files_are_registered(state: TableState) -> Iterator[str]:
+    for index in state.indexes.values():
+        if index.covered.ranges and index.covered.ranges[-1][1] > state.next_file_id:
+            yield f"index {index.name} covers a file id that was never given"
+
+
+def content_has_one_owner(state: TableState) -> Iterator[str]:
+    owner: dict[str, str] = {}
+    for index in state.indexes.values():
+        for content in index.content:
+            if content.path in owner:
+                yield f"{content.path} belongs to {owner[content.path]} and to {index.name}"
+            owner[content.path] = index.name
+
+
+def content_lies_in_its_index_folder(state: TableState) -> Iterator[str]:
+    for index in state.indexes.values():
+        for content in index.content:
+            if not content.path.startswith(f"data/{index.name}/"):
+                yield f"{content.path} lies outside the folder of index {index.name}"
+
+
+def nothing_in_use_is_retired(state: TableState) -> Iterator[str]:
+    in_use = {s.path for s in state.segments} | {c.path for i in state.indexes.values() for c in i.content}
+    for path in in_use & state.retired.keys():
+        yield f"{path} is in use and retired"
+
+
+def running_operations_may_run_together(state: TableState) -> Iterator[str]:
+    running = list(state.operations.values())
+    for i, one in enumerate(running):
+        for other in running[i + 1 :]:
+            if set(one.indexes) & set(other.indexes) and not may_run_together(one.verb, other.verb):
+                yield f"{one.verb} and {other.verb} run side by side on one index"
+
+
+def deleted_indexes_say_since_when(state: TableState) -> Iterator[str]:
+    for index in state.indexes.values():
+        if (index.state == DELETED) != (index.deleted_at is not None):
+            yield f"index {index.name} is {index.state}, deleted at {index.deleted_at}"
+
+
+def created_indexes_were_announced(state: TableState) -> Iterator[str]:
+    for operation in state.operations.values():
+        if operation.verb is Verb.CREATE and set(operation.specs) != set(operation.indexes):
+            yield f"create {operation.id} does not say what it makes"
+
+
+ALL: tuple[Callable[[TableState], Iterator[str]], ...] = (
+    ids_were_given_once,
+    covered_files_are_registered,
+    content_has_one_owner,
+    content_lies_in_its_index_folder,
+    nothing_in_use_is_retired,
+    running_operations_may_run_together,
+    deleted_indexes_say_since_when,
+    created_indexes_were_announced,
+)
+
+
+def broken(state: TableState) -> list[str]:
+    """Every invariant that does not hold, in words."""
+    return [problem for invariant in ALL for problem in invariant(state)]

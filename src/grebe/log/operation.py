@@ -1,0 +1,212 @@
+"""Begin, work, end. An operation announces itself by one entry and ends by another; between the two nobody sees its work.
+
+    with begin(log, Verb.REFRESH, ("by_customer",)) as operation:
+        …write content below operation.folder("by_customer")…
+        operation.commit(lambda state: [IndexChanged(…)])
+
+Leaving the block without a commit rolls the operation back. If the process dies instead, whoever meets the operation next does.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+
+from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidIndex, WrongState
+from grebe.log import names
+from grebe.log.commit import Log, Proposal
+from grebe.log.entry import Change, IndexChanged, IndexSpec, OperationBegun, OperationEnded, Verb
+from grebe.log.liveness import Heartbeat, the_dead
+from grebe.log.snapshot import Snapshot
+from grebe.log.states import ACTIVE, DELETED, Operation, TableState, may_run_together
+
+_logger = logging.getLogger("grebe.log")
+
+
+class Running:
+    """An operation of this process. Once it has ended it does nothing more."""
+
+    def __init__(self, log: Log, operation: Operation, heartbeat: Heartbeat) -> None:
+        self._log = log
+        self._heartbeat = heartbeat
+        self._operation = operation
+        self._ended = False
+
+    @property
+    def id(self) -> str:
+        return self._operation.id
+
+    @property
+    def version(self) -> int:
+        """The version of whatever this operation writes: the number of its begin entry."""
+        return self._operation.number
+
+    def folder(self, index: str) -> str:
+        """Where this operation, and no other, may write content of that index."""
+        return names.version_folder(index, self.version, self.id)
+
+    def commit(self, propose: Proposal) -> Snapshot:
+        """Makes the changes and ends the operation, in one entry."""
+
+        def changes(state: TableState) -> Sequence[Change]:
+            if self.id not in state.operations:
+                self._finish()
+                raise WrongState(
+                    f"{self._operation.verb} of {', '.join(self._operation.indexes)} was ended by another process, which did not "
+                    "hear of this one in time. Start it again; a higher heartbeat_seconds gives slow processes longer.",
+                    detail="OPERATION_ENDED",
+                )
+            return (*propose(state), OperationEnded(self.id, committed=True))
+
+        made = self._log.commit(f"{self._operation.verb} commit", changes)
+        self._finish()
+        return made
+
+    def rollback(self, reason: str) -> None:
+        if not self._ended:
+            roll_back(self._log, self.id, reason)
+            self._finish()
+
+    def _finish(self) -> None:
+        self._ended = True
+        self._heartbeat.stop()
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        reason = "left without a commit" if error is None else getattr(error, "code", type(error).__name__)
+        try:
+            self.rollback(reason)
+        except GrebeError as problem:
+            if error is None:
+                raise
+            # The first error is the one to show; without a heartbeat the operation lapses by itself.
+            _logger.warning("event=rollback_failed operation=%s code=%s", self.id, problem.code)
+            self._finish()
+
+
+def begin(
+    log: Log,
+    verb: Verb,
+    indexes: Sequence[str],
+    specs: Mapping[str, IndexSpec] | None = None,
+    replace: bool = False,
+    heartbeat_seconds: float = 60.0,
+) -> Running:
+    """Announces an operation. Raises `WrongState` if another is in the way, and what the verb asks of the indexes' states."""
+    begun = OperationBegun(
+        id=log.clock.new_id(),
+        verb=verb,
+        indexes=tuple(indexes),
+        writer=log.writer,
+        heartbeat_seconds=heartbeat_seconds,
+        specs=dict(specs or {}),
+    )
+    heartbeat = Heartbeat(log.store, begun.id, heartbeat_seconds, log.clock)
+    try:
+        made = log.commit(f"{verb} begin", _beginning(log, begun, replace))
+    except BaseException:
+        heartbeat.stop()
+        raise
+    heartbeat.start()
+    return Running(log, made.state.operations[begun.id], heartbeat)
+
+
+def roll_back(log: Log, operation: str, reason: str) -> Snapshot:
+    """Ends an operation without its changes. One that has ended already is left as it is."""
+
+    def changes(state: TableState) -> Sequence[Change]:
+        return (OperationEnded(operation, committed=False, reason=reason),) if operation in state.operations else ()
+
+    return log.commit("rollback", changes)
+
+
+def of_indexes_still_there(state: TableState, changes: Sequence[IndexChanged]) -> list[IndexChanged]:
+    """Of a change of several indexes, what can still be done: those deleted meanwhile are left out, the rest goes on."""
+    active = {name for name, index in state.indexes.items() if index.state == ACTIVE}
+    possible = [c for c in changes if c.name in active]
+    if changes and not possible:
+        gone = ", ".join(c.name for c in changes)
+        raise Conflict(f"{gone}: deleted by another writer meanwhile; nothing was changed.", detail="DELETED_MEANWHILE")
+    return possible
+
+
+def _beginning(log: Log, begun: OperationBegun, replace: bool) -> Proposal:
+    living: set[str] = set()
+
+    def changes(state: TableState) -> Sequence[Change]:
+        met = state.operations_on(begun.indexes)
+        unjudged = [o for o in met if o.id not in living]
+        dead = the_dead(log.store, unjudged, log.clock) if unjudged else []
+        living.update(o.id for o in unjudged if o not in dead)
+        for other in met:
+            if other not in dead and not may_run_together(begun.verb, other.verb):
+                raise _in_the_way(begun, other)
+        _ALLOWED[begun.verb](state, begun, replace)
+        ended = [OperationEnded(o.id, committed=False, reason="its process is gone") for o in dead]
+        return (*ended, begun)
+
+    return changes
+
+
+def _in_the_way(begun: OperationBegun, other: Operation) -> WrongState:
+    return WrongState(
+        f"{begun.verb} of {', '.join(begun.indexes)} cannot begin: {other.verb} of {', '.join(other.indexes)} is under way, "
+        f"begun by {other.writer.name} (process {other.writer.pid}) in entry {other.number} at {other.at_ms} ms. Wait for it, or "
+        "cancel it.",
+        detail="OPERATION_UNDER_WAY",
+    )
+
+
+def _may_create(state: TableState, begun: OperationBegun, replace: bool) -> None:
+    by_folded = {name.casefold(): name for name in state.indexes}
+    for name in begun.indexes:
+        existing = by_folded.get(name.casefold())
+        if existing is not None and existing != name:
+            raise InvalidIndex(
+                f"index {name} differs from the existing {existing} in case only; choose another name", detail="NAME"
+            )
+        if existing is not None and not replace:
+            hint = (
+                "restore or vacuum it"
+                if state.indexes[name].state == DELETED
+                else "refresh it, or create with replace=True"
+            )
+            raise IndexExists(f"index {name} exists already and is {state.indexes[name].state}; {hint}")
+
+
+def _must_be(wanted: str, hint: str) -> Callable[[TableState, OperationBegun, bool], None]:
+    def check(state: TableState, begun: OperationBegun, replace: bool) -> None:
+        for name in begun.indexes:
+            index = _must_exist_one(state, name)
+            if index != wanted:
+                raise WrongState(
+                    f"{begun.verb} of index {name}: it is {index}, not {wanted}; {hint}", detail=f"IS_{index}"
+                )
+
+    return check
+
+
+def _must_exist(state: TableState, begun: OperationBegun, replace: bool) -> None:
+    for name in begun.indexes:
+        _must_exist_one(state, name)
+
+
+def _must_exist_one(state: TableState, name: str) -> str:
+    index = state.indexes.get(name)
+    if index is None:
+        known = ", ".join(sorted(state.indexes)) or "none yet"
+        raise IndexNotFound(f"no index {name} on this table; there are: {known}")
+    return index.state
+
+
+_ALLOWED: Mapping[Verb, Callable[[TableState, OperationBegun, bool], None]] = {
+    Verb.CREATE: _may_create,
+    Verb.DELETE: _must_be(ACTIVE, "restore it first"),
+    Verb.OPTIMIZE: _must_be(ACTIVE, "restore it first"),
+    Verb.REFRESH: _must_be(ACTIVE, "restore it first"),
+    Verb.RESTORE: _must_be(DELETED, "there is nothing to restore"),
+    Verb.VACUUM: _must_exist,
+}

@@ -1,0 +1,175 @@
+"""Reading the log: from the hint, a checkpoint or the first entry, on to the newest entry.
+
+Opening costs three requests however long the history: the hint, the entry after it (absent), and the entry it speaks of. The hint
+is only ever a place to start: the state in it counts if the log really holds the entry that it claims to be the state after.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grebe.errors import CorruptLog, TableNotFound
+from grebe.log import codec, names
+from grebe.log.entry import Entry
+from grebe.log.states import Impossible, TableState, apply
+from grebe.store.protocol import ObjectMissing, Store
+
+_logger = logging.getLogger("grebe.log")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state after one entry; `digest` is that entry's, which the next one must name. Number -1: before the first entry."""
+
+    number: int = -1
+    digest: str = ""
+    state: TableState = field(default_factory=TableState)
+
+    def after(self, entry: Entry, digest: str, where: str) -> "Snapshot":
+        """The snapshot one entry later. Raises `CorruptLog` where the entry does not follow."""
+        if entry.number != self.number + 1 or entry.previous != self.digest:
+            raise CorruptLog(
+                f"{where} does not follow entry {self.number}: entries were lost or exchanged. Bring the log folder back from "
+                "a backup, or remove the table's folder under _grebe and create the indexes anew: no data of the table is in it.",
+                detail="CHAIN",
+            )
+        try:
+            return Snapshot(entry.number, digest, apply(self.state, entry))
+        except Impossible as problem:
+            raise CorruptLog(f"{where} cannot follow entry {self.number}: {problem}", detail="HISTORY") from problem
+
+
+def newest(store: Store) -> Snapshot:
+    """The newest state. Raises `TableNotFound` where there is no log."""
+    found = newest_or_empty(store)
+    if found.number < 0:
+        raise TableNotFound(
+            f"no Grebe log at {store.uri}: nothing has been indexed there. Create an index first, or name the right location=."
+        )
+    return found
+
+
+def newest_or_empty(store: Store) -> Snapshot:
+    """The newest state; the one before the first entry where there is no log."""
+    return _from_hint(store) or read_on(store, _from_listing(store))
+
+
+def read_on(store: Store, snapshot: Snapshot) -> Snapshot:
+    """The newest state, from one that was read before."""
+    while True:
+        found = read_entry(store, snapshot.number + 1)
+        if found is None:
+            return snapshot
+        snapshot = snapshot.after(*found, where=_where(store, snapshot.number + 1))
+
+
+def read_entry(store: Store, number: int) -> tuple[Entry, str] | None:
+    """The entry and its digest; None if there is no such entry yet."""
+    try:
+        data = store.get(names.entry_path(number))
+    except ObjectMissing:
+        return None
+    return codec.decode_entry(data, _where(store, number))
+
+
+def history(store: Store, newest_number: int, limit: int | None = None) -> Iterator[Entry]:
+    """The last `limit` entries (all, if None) up to `newest_number`, oldest first."""
+    first = 0 if limit is None else max(0, newest_number + 1 - limit)
+    for number in range(first, newest_number + 1):
+        found = read_entry(store, number)
+        if found is None:
+            raise gap(store, number)
+        yield found[0]
+
+
+def check_no_gap(store: Store, snapshot: Snapshot) -> None:
+    """Raises `CorruptLog` if entries lie behind a missing one: writing into the hole would fork the history."""
+    expected = snapshot.number + 1
+    for number in _listed_entries(store, snapshot.number):
+        # A listing is no snapshot: what it skipped may have been written while it ran, so only a read can tell.
+        while expected < number:
+            if read_entry(store, expected) is None:
+                raise gap(store, expected)
+            expected += 1
+        expected = number + 1
+
+
+def gap(store: Store, number: int) -> CorruptLog:
+    return CorruptLog(
+        f"{_where(store, number)} is missing, but later entries are there. Bring the object back from a backup or an older "
+        "version of it; if there is none, remove the table's folder under _grebe and create the indexes anew: no data of the "
+        "table is in it.",
+        detail="GAP",
+    )
+
+
+def write_hint(store: Store, snapshot: Snapshot) -> None:
+    store.put(names.HINT, codec.encode_state(snapshot.number, snapshot.digest, snapshot.state))
+
+
+def write_checkpoint(store: Store, snapshot: Snapshot) -> None:
+    # Overwriting is harmless: the state after an entry is the same for every writer.
+    store.put(
+        names.checkpoint_path(snapshot.number), codec.encode_state(snapshot.number, snapshot.digest, snapshot.state)
+    )
+
+
+def _from_hint(store: Store) -> Snapshot | None:
+    """The newest state by way of the hint; None if the hint is absent, damaged, or of another log."""
+    hint = _read_state(store, names.HINT)
+    if hint is None:
+        return None
+    following = read_entry(store, hint.number + 1)
+    if following is not None:
+        if following[0].previous != hint.digest:
+            return None
+        return read_on(store, hint.after(*following, where=_where(store, hint.number + 1)))
+    claimed = read_entry(store, hint.number)
+    return hint if claimed is not None and claimed[1] == hint.digest else None
+
+
+def _from_listing(store: Store) -> Snapshot:
+    """The newest checkpoint that can be read, or the state before the first entry."""
+    listed = [info.path for info in store.list(names.LOG)]
+    numbers = [n for n in map(names.entry_number, listed) if n is not None]
+    checkpoints = [n for n in map(names.checkpoint_number, listed) if n is not None]
+    for number in sorted(checkpoints, reverse=True):
+        found = _read_state(store, names.checkpoint_path(number))
+        claimed = read_entry(store, number) if found is not None else None
+        if found is not None and claimed is not None and claimed[1] == found.digest:
+            _check_contiguous(store, numbers, found.number)
+            return found
+    _check_contiguous(store, numbers, -1)
+    return Snapshot()
+
+
+def _check_contiguous(store: Store, numbers: list[int], start: int) -> None:
+    for expected, number in enumerate((n for n in numbers if n > start), start + 1):
+        if number != expected and read_entry(store, expected) is None:
+            raise gap(store, expected)
+
+
+def _listed_entries(store: Store, after: int) -> Iterator[int]:
+    start_after = names.entry_path(after) if after >= 0 else ""
+    for info in store.list(names.LOG, start_after=start_after):
+        number = names.entry_number(info.path)
+        if number is None:
+            return  # entries sort before checkpoints and the hint
+        yield number
+
+
+def _read_state(store: Store, path: str) -> Snapshot | None:
+    """A damaged hint or checkpoint costs time, not safety: the entries hold everything."""
+    where = f"{store.uri}/{path}"
+    try:
+        number, digest, state = codec.decode_state(store.get(path), where)
+    except ObjectMissing:
+        return None
+    except CorruptLog as problem:
+        _logger.warning("event=checkpoint_unreadable where=%s code=%s", where, problem.code)
+        return None
+    return Snapshot(number, digest, state)
+
+
+def _where(store: Store, number: int) -> str:
+    return f"{store.uri}/{names.entry_path(number)}"

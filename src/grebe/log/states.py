@@ -1,0 +1,260 @@
+"""What the entries add up to. `apply` is pure: the state before and an entry give the state after, or say why that is impossible.
+
+States of an index and the verbs between them (a running operation is listed beside the state; it is no state of its own):
+
+    (none) --create--> CREATING --commit--> ACTIVE --delete--> DELETED --vacuum--> (none)
+                           \\--rollback--> (none)   <--restore--
+                                          refresh, optimize: ACTIVE -> ACTIVE
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from grebe.files import FileIds
+from grebe.log.entry import (
+    Change,
+    ContentFile,
+    ContentForgotten,
+    Entry,
+    FilesRegistered,
+    IndexChanged,
+    IndexCreated,
+    IndexDeleted,
+    IndexDropped,
+    IndexRestored,
+    IndexSpec,
+    OperationBegun,
+    OperationEnded,
+    Segment,
+    SegmentsMerged,
+    TableCreated,
+    TableInfo,
+    Verb,
+    Writer,
+)
+
+CREATING, ACTIVE, DELETED = "CREATING", "ACTIVE", "DELETED"
+
+
+class Impossible(Exception):
+    """The change does not fit the state. To a writer this means a conflict, to a reader a damaged log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Begun and not yet ended. `number` is that of its begin entry, and the version of what it writes."""
+
+    id: str
+    verb: Verb
+    indexes: tuple[str, ...]
+    writer: Writer
+    heartbeat_seconds: float
+    number: int
+    at_ms: int
+    specs: Mapping[str, IndexSpec] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    name: str
+    spec: IndexSpec
+    state: str
+    version: int
+    content: tuple[ContentFile, ...]
+    covered: FileIds
+    table_version: str
+    created_ms: int
+    refreshed_ms: int
+    deleted_at: int | None = None
+    """The number of the entry that deleted it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    table: TableInfo | None = None
+    next_file_id: int = 0
+    segments: tuple[Segment, ...] = ()
+    indexes: Mapping[str, IndexState] = field(default_factory=dict)
+    operations: Mapping[str, Operation] = field(default_factory=dict)
+    retired: Mapping[str, int] = field(default_factory=dict)
+    """Objects out of use -> the number of the entry since when."""
+
+    def index(self, name: str) -> IndexState | None:
+        return self.indexes.get(name)
+
+    def operations_on(self, names: tuple[str, ...]) -> list[Operation]:
+        """Running operations that touch one of these indexes, oldest first."""
+        wanted = set(names)
+        return sorted((o for o in self.operations.values() if wanted & set(o.indexes)), key=lambda o: o.number)
+
+
+_TOGETHER = {Verb.DELETE, Verb.OPTIMIZE, Verb.REFRESH}
+
+
+def may_run_together(one: Verb, other: Verb) -> bool:
+    """May two operations on the same index both run? The second to commit then rebases or gets a conflict."""
+    return one is other or (one in _TOGETHER and other in _TOGETHER)
+
+
+def apply(state: TableState, entry: Entry) -> TableState:
+    """The state after `entry`. Raises `Impossible`."""
+    for change in entry.changes:
+        state = _HOW[type(change)](state, change, entry)
+    return state
+
+
+def _table_created(state: TableState, change: TableCreated, entry: Entry) -> TableState:
+    _require(state.table is None, "the table has been created before")
+    return replace(state, table=change.table)
+
+
+def _files_registered(state: TableState, change: FilesRegistered, entry: Entry) -> TableState:
+    segment = change.segment
+    _require(segment.first_id == state.next_file_id, f"file id {segment.first_id} is not the next one")
+    _require(segment.count > 0, "a segment without files")
+    return replace(state, next_file_id=segment.first_id + segment.count, segments=(*state.segments, segment))
+
+
+def _segments_merged(state: TableState, change: SegmentsMerged, entry: Entry) -> TableState:
+    paths = [s.path for s in state.segments]
+    start = paths.index(change.replaced[0]) if change.replaced and change.replaced[0] in paths else len(paths)
+    end = start + len(change.replaced)
+    _require(tuple(paths[start:end]) == change.replaced and bool(change.replaced), "the merged segments have changed")
+    old = state.segments[start:end]
+    same = change.segment.first_id == old[0].first_id and change.segment.count == sum(s.count for s in old)
+    _require(same, "a merged segment holds other files than those it replaces")
+    segments = (*state.segments[:start], change.segment, *state.segments[end:])
+    return replace(state, segments=segments, retired=_retire(state, change.replaced, entry.number))
+
+
+def _operation_begun(state: TableState, change: OperationBegun, entry: Entry) -> TableState:
+    _require(change.id not in state.operations, "the operation has begun before")
+    for other in state.operations_on(change.indexes):
+        _require(may_run_together(change.verb, other.verb), f"{other.verb} is under way on {', '.join(other.indexes)}")
+    operation = Operation(
+        id=change.id,
+        verb=change.verb,
+        indexes=change.indexes,
+        writer=change.writer,
+        heartbeat_seconds=change.heartbeat_seconds,
+        number=entry.number,
+        at_ms=entry.at_ms,
+        specs=change.specs,
+    )
+    return replace(state, operations={**state.operations, change.id: operation})
+
+
+def _operation_ended(state: TableState, change: OperationEnded, entry: Entry) -> TableState:
+    _require(change.id in state.operations, "the operation has ended before")
+    return replace(state, operations={k: v for k, v in state.operations.items() if k != change.id})
+
+
+def _index_created(state: TableState, change: IndexCreated, entry: Entry) -> TableState:
+    _require(change.name not in state.indexes, f"index {change.name} exists already")
+    _require_new_content(state, change.content)
+    index = IndexState(
+        name=change.name,
+        spec=change.spec,
+        state=ACTIVE,
+        version=change.version,
+        content=change.content,
+        covered=change.covered,
+        table_version=change.table_version,
+        created_ms=entry.at_ms,
+        refreshed_ms=entry.at_ms,
+    )
+    return _with_index(state, index)
+
+
+def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> TableState:
+    index = _existing(state, change.name, ACTIVE)
+    present = {c.path for c in index.content}
+    removed = set(change.remove)
+    _require(removed <= present, f"content of index {change.name} has been replaced meanwhile")
+    _require(change.uncover <= index.covered, f"index {change.name} no longer covers what this would replace")
+    kept = index.covered - change.uncover
+    _require(kept.isdisjoint(change.cover), f"index {change.name} covers some of these files already")
+    _require_new_content(state, change.add)
+    spec = index.spec
+    if change.properties is not None:
+        spec = replace(spec, properties={**spec.properties, **change.properties})
+    after = replace(
+        index,
+        spec=spec,
+        version=change.version,
+        content=(*(c for c in index.content if c.path not in removed), *change.add),
+        covered=kept | change.cover,
+        table_version=index.table_version if change.table_version is None else change.table_version,
+        refreshed_ms=entry.at_ms if change.table_version is not None else index.refreshed_ms,
+    )
+    return replace(_with_index(state, after), retired=_retire(state, change.remove, entry.number))
+
+
+def _index_deleted(state: TableState, change: IndexDeleted, entry: Entry) -> TableState:
+    index = _existing(state, change.name, ACTIVE)
+    return _with_index(state, replace(index, state=DELETED, deleted_at=entry.number))
+
+
+def _index_restored(state: TableState, change: IndexRestored, entry: Entry) -> TableState:
+    index = _existing(state, change.name, DELETED)
+    return _with_index(state, replace(index, state=ACTIVE, deleted_at=None))
+
+
+def _index_dropped(state: TableState, change: IndexDropped, entry: Entry) -> TableState:
+    index = state.indexes.get(change.name)
+    if index is None:
+        raise Impossible(f"index {change.name} is not there")
+    since = entry.number if index.deleted_at is None else index.deleted_at
+    retired = _retire(state, tuple(c.path for c in index.content), since)
+    indexes = {k: v for k, v in state.indexes.items() if k != change.name}
+    return replace(state, indexes=indexes, retired=retired)
+
+
+def _content_forgotten(state: TableState, change: ContentForgotten, entry: Entry) -> TableState:
+    gone = set(change.paths)
+    return replace(state, retired={k: v for k, v in state.retired.items() if k not in gone})
+
+
+_HOW: Mapping[type[Change], Callable[[TableState, Any, Entry], TableState]] = {
+    TableCreated: _table_created,
+    FilesRegistered: _files_registered,
+    SegmentsMerged: _segments_merged,
+    OperationBegun: _operation_begun,
+    OperationEnded: _operation_ended,
+    IndexCreated: _index_created,
+    IndexChanged: _index_changed,
+    IndexDeleted: _index_deleted,
+    IndexRestored: _index_restored,
+    IndexDropped: _index_dropped,
+    ContentForgotten: _content_forgotten,
+}
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Impossible(otherwise)
+
+
+def _existing(state: TableState, name: str, wanted: str) -> IndexState:
+    index = state.indexes.get(name)
+    if index is None:
+        raise Impossible(f"index {name} is not there")
+    _require(index.state == wanted, f"index {name} is {index.state}, not {wanted}")
+    return index
+
+
+def _require_new_content(state: TableState, content: tuple[ContentFile, ...]) -> None:
+    if not content:
+        return
+    used = {c.path for index in state.indexes.values() for c in index.content}
+    twice = [c.path for c in content if c.path in used or c.path in state.retired]
+    _require(not twice and len({c.path for c in content}) == len(content), f"content {twice[:1]} is in the log already")
+
+
+def _with_index(state: TableState, index: IndexState) -> TableState:
+    return replace(state, indexes={**state.indexes, index.name: index})
+
+
+def _retire(state: TableState, paths: tuple[str, ...], since: int) -> Mapping[str, int]:
+    return {**state.retired, **dict.fromkeys(paths, since)} if paths else state.retired
