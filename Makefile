@@ -64,7 +64,8 @@ bench: $(READY) ## one benchmark: make bench NAME=commit SCALE=small|full
 	$(PY) -m bench $(NAME) --scale $(SCALE)
 
 docs: $(READY) ## the documentation, into site/
-	$(VENV)/bin/mkdocs build --strict --quiet
+	$(PY) tools/reference.py
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 
 soak: fetch ## the long forms of the tests
 	$(PY) -m pytest -n $(JOBS) -m soak

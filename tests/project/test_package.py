@@ -45,8 +45,8 @@ def test_wheel_and_sdist_hold_the_package_and_not_the_checkout(copy: Path, tmp_p
 
 
 def test_it_installs_by_pip_from_a_copy_without_history(copy: Path, tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", tmp_path]
-    run(*pip, ".", cwd=copy)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
+    run(*pip, "--target", tmp_path, ".", cwd=copy)
     program = "import grebe, pathlib; print(pathlib.Path(grebe.__file__).parent)"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     assert run(sys.executable, "-c", program, env=environment).strip() == str(tmp_path / "grebe")

@@ -1,0 +1,77 @@
+"""The documentation is true: it builds without a warning, its examples run, and its reference is that of the code."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grebe.cli.main import main
+from tests.project.tree import ROOT
+from tools.reference import PAGES as REFERENCE
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(path: Path) -> list[tuple[str, str, int]]:
+    """Language, text and first line of every block of code."""
+    text = path.read_text(encoding="utf-8")
+    return [(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
+
+
+EXAMPLES = [path for path in DOCUMENTS if any(language in ("python", "bash") for language, _, _ in blocks(path))]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_of_a_page_run_one_after_the_other(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for language, text, line in blocks(path):
+        if language == "python":
+            # Padded, so that a traceback names the line of the page.
+            exec(compile("\n" * (line - 1) + text, str(path), "exec"), names)
+        elif language == "bash":
+            for command in text.splitlines():
+                run_if_ours(command)
+
+
+def run_if_ours(command: str) -> None:
+    """`grebe …` runs here; `make` and `pip` are for the reader's own shell."""
+    program, *arguments = shlex.split(command, comments=True) or [""]
+    if program == "grebe":
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, f"{command}: {result.output}"
+
+
+def test_the_readme_names_both_commands_and_holds_an_example() -> None:
+    readme = ROOT / "README.md"
+    assert {"make demo", "make test"} <= {line for _, text, _ in blocks(readme) for line in text.splitlines()}
+    assert any(language == "python" for language, _, _ in blocks(readme))
+
+
+@pytest.mark.parametrize("path", REFERENCE, ids=lambda path: path.name)
+def test_the_reference_is_that_of_the_code(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == REFERENCE[path](), "run `make docs` and commit what it writes"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
+    files = [link for link in links if not re.match(r"[a-z]+:", link)]
+    assert [link for link in files if not (path.parent / link).exists()] == []
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # an advertisement of the theme's
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert built.stdout + built.stderr == ""
+    assert (tmp_path / "site" / "index.html").exists()
