@@ -64,8 +64,7 @@ class World:
         self.running = ""
         self._call_of: dict[str, int] = {}
         self._scheduler: greenlet.greenlet | None = None
-        probe(self.store)  # once a process: afterwards every schedule starts alike
-        self.calls.clear()
+        probe(MemoryStore("simulated"))  # asked once a process, so that every schedule starts alike
 
     def run(self, actors: dict[str, Callable[["World", str], None]]) -> None:
         """Runs all actors to their end, switching at every store call."""

@@ -1,0 +1,181 @@
+"""Entries and states as bytes: what is written can be read, and nothing else can."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grebe.errors import CorruptLog, Unsupported
+from grebe.files import FileIds
+from grebe.log import codec
+from grebe.log.entry import (
+    Change,
+    ContentFile,
+    ContentForgotten,
+    Entry,
+    FilesRegistered,
+    IndexChanged,
+    IndexCreated,
+    IndexDeleted,
+    IndexDropped,
+    IndexRestored,
+    IndexSpec,
+    OperationBegun,
+    OperationEnded,
+    Segment,
+    SegmentsMerged,
+    TableCreated,
+    TableInfo,
+    Verb,
+    Writer,
+)
+from grebe.log.states import TableState
+from tests.log.worlds import create, new_log, register
+
+text = st.text(max_size=12)
+number = st.integers(0, 2**53)
+ids = st.lists(st.integers(0, 1000), max_size=8).map(FileIds.of)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+properties = st.dictionaries(text, plain, max_size=3)
+writers = st.builds(Writer, text, number, text, text)
+specs = st.builds(IndexSpec, text, st.lists(text, max_size=3).map(tuple), properties)
+content = st.lists(st.builds(ContentFile, text, number, number, number), max_size=3).map(tuple)
+segments = st.builds(Segment, text, number, number, number)
+paths = st.lists(text, max_size=3).map(tuple)
+changes: st.SearchStrategy[Change] = st.one_of(
+    st.builds(TableCreated, st.builds(TableInfo, text, text, properties)),
+    st.builds(FilesRegistered, segments),
+    st.builds(SegmentsMerged, paths, segments),
+    st.builds(
+        OperationBegun,
+        text,
+        st.sampled_from(Verb),
+        paths,
+        writers,
+        st.floats(0, 1e6),
+        st.dictionaries(text, specs, max_size=2),
+    ),
+    st.builds(OperationEnded, text, st.booleans(), text),
+    st.builds(IndexCreated, text, specs, number, content, ids, text),
+    st.builds(IndexChanged, text, number, content, paths, ids, ids, st.none() | text, st.none() | properties),
+    st.builds(IndexDeleted, text),
+    st.builds(IndexRestored, text),
+    st.builds(IndexDropped, text),
+    st.builds(ContentForgotten, paths),
+)
+entries = st.builds(Entry, number, text, text, text, number, writers, st.lists(changes, max_size=4).map(tuple))
+
+
+def _entry() -> Entry:
+    return Entry(3, "id", "before", "refresh begin", 5, Writer("h", 1, "2", "ann"), (IndexDeleted("ü %#"),))
+
+
+def test_every_kind_of_change_is_generated_here() -> None:
+    generated = {
+        "TableCreated",
+        "FilesRegistered",
+        "SegmentsMerged",
+        "OperationBegun",
+        "OperationEnded",
+        "IndexCreated",
+    }
+    generated |= {"IndexChanged", "IndexDeleted", "IndexRestored", "IndexDropped", "ContentForgotten"}
+    assert {c.__name__ for c in Change.__subclasses__()} == generated
+
+
+@given(entries)
+def test_an_entry_reads_back_as_it_was_written(entry: Entry) -> None:
+    data, digest = codec.encode_entry(entry)
+    assert codec.decode_entry(data, "here") == (entry, digest)
+    assert data.count(b"\n") == 2
+
+
+def test_a_state_reads_back_as_it_was_written() -> None:
+    log = new_log()
+    register(log, "a", "b", "c")
+    create(log, "i")
+    log.commit("delete", lambda state: [IndexDeleted("i")])
+    create(log, "j")
+    log.commit("drop", lambda state: [IndexDropped("i")])
+    state = log.state
+    assert state.retired
+    assert codec.decode_state(codec.encode_state(7, "digest", state), "here") == (7, "digest", state)
+
+
+@given(st.data())
+def test_a_flipped_bit_anywhere_is_noticed(data: st.DataObject) -> None:
+    good = codec.encode_entry(_entry())[0]
+    place = data.draw(st.integers(0, len(good) * 8 - 1))
+    bad = bytearray(good)
+    bad[place // 8] ^= 1 << place % 8
+    with pytest.raises(CorruptLog):
+        codec.decode_entry(bytes(bad), "here")
+
+
+def test_a_cut_anywhere_is_noticed() -> None:
+    good = codec.encode_entry(_entry())[0]
+    for length in range(len(good)):
+        with pytest.raises(CorruptLog, match="cut short or damaged"):
+            codec.decode_entry(good[:length], "here")
+
+
+def test_a_cut_or_flipped_checkpoint_is_noticed() -> None:
+    good = codec.encode_state(1, "d", TableState())
+    for length in range(len(good)):
+        with pytest.raises(CorruptLog):
+            codec.decode_state(good[:length], "here")
+    for place in range(10, len(good)):
+        bad = bytearray(good)
+        bad[place] ^= 4
+        try:
+            assert codec.decode_state(bytes(bad), "here") == (1, "d", TableState())
+        except CorruptLog:
+            continue
+
+
+def _resealed(body: dict[str, object]) -> bytes:
+    return codec._seal(body)[0]
+
+
+def test_a_newer_format_is_told_from_damage() -> None:
+    body = json.loads(codec.encode_entry(_entry())[0].split(b"\n")[0])
+    with pytest.raises(Unsupported, match="format 2") as error:
+        codec.decode_entry(_resealed({**body, "grebe": 2}), "here")
+    assert error.value.code == "UNSUPPORTED_LOG_FORMAT"
+    with pytest.raises(Unsupported, match="does not know") as error:
+        codec.decode_entry(_resealed({**body, "changes": [{"change": "Teleported"}]}), "here")
+    assert error.value.code == "UNSUPPORTED_LOG_CHANGE"
+    with pytest.raises(Unsupported):
+        codec.decode_state(gzip.compress(_resealed({"grebe": 9, "number": 1, "digest": "", "state": {}})), "here")
+
+
+def test_fields_of_later_versions_are_ignored() -> None:
+    body = json.loads(codec.encode_entry(_entry())[0].split(b"\n")[0])
+    assert codec.decode_entry(_resealed({**body, "later": 1}), "here")[0] == _entry()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"grebe": 1},
+        {"grebe": 1, "number": "three"},
+        {"grebe": 1, **dict.fromkeys(("number", "id", "previous", "action", "at_ms", "writer", "changes"), 0)},
+        {"no": "grebe"},
+        [],
+    ],
+)
+def test_json_of_another_shape_is_a_damaged_log(body: dict[str, object]) -> None:
+    with pytest.raises(CorruptLog):
+        codec.decode_entry(_resealed(body), "here")
+
+
+def test_equal_entries_have_equal_bytes_and_others_have_not() -> None:
+    assert codec.encode_entry(_entry()) == codec.encode_entry(_entry())
+    assert codec.encode_entry(_entry())[1] != codec.encode_entry(replace(_entry(), number=4))[1]
