@@ -23,7 +23,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "micd_seconds": st.floats(0, 1e9),
     "heartbeat_seconds": st.floats(0.001, 1e6),
     "max_age_seconds": st.none() | st.floats(0, 1e6),
-    "time_zone": st.none() | st.sampled_from(["UTC", "Europe/Berlin", "+02:00", "-18:00"]),
+    "time_zone": st.none() | st.sampled_from(["UTC", "Europe/Berlin", "+02:00", "-18:00", "GMT+8", "UTC-03:30"]),
     "record_workload": st.booleans(),
 }
 PLACES = ["toml", "env", "spark", "config", "overrides"]  # the lowest rank first

@@ -25,7 +25,7 @@ MACHINE_VARIABLES = frozenset({"GREBE_CACHE", "GREBE_IVY_SETTINGS"})
 _UNITS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(?:i?b)?\s*", re.IGNORECASE | re.ASCII)
 _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?[+-](?:0?\d|1[0-8])(?::[0-5]\d)?", re.ASCII)
 
 
 def parse_bytes(value: object) -> int:

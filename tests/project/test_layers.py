@@ -1,12 +1,15 @@
 """Imports go down only, as the design draws them, and heavy packages wait until they are used."""
 
 import graphlib
+import re
+import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.project.tree import Import, Module, module, modules
+from tests.project.tree import ROOT, Import, Module, module, modules
 
 # From the top down; what stands in one line does not import each other.
 LAYERS = [
@@ -104,6 +107,16 @@ CHECKS: list[Check] = [layer_faults, kind_faults, hidden_faults, heavy_faults]
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_modules_keep_to_the_layers(check: Check) -> None:
     assert [fault for of in MODULES for fault in check(of)] == []
+
+
+def test_the_core_installs_what_its_modules_import() -> None:
+    """A lookup must work where nothing but the core is installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    core = {re.split(r"[^\w]", requirement)[0] for requirement in project["dependencies"]}
+    on_loading = {
+        i.module.split(".")[0] for m in MODULES for i in m.imports() if not (i.in_function or i.for_types_only)
+    }
+    assert on_loading - set(sys.stdlib_module_names) - {"grebe"} <= core
 
 
 def test_every_part_has_a_layer() -> None:
