@@ -1,0 +1,156 @@
+"""The fields of CSV records, found by quote parity over whole chunks.
+
+A separator parts two fields where the number of quotes before it in its record is even. That is right as long as
+quotes are in order: an opening one stands at the start of a field, a closing one at its end, and between them quotes
+come in pairs if the quote is its own escape, and not at all if it is not. Each chunk is checked for that; a record
+that breaks it is refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from grebe.errors import Unsupported
+from grebe.formats.text_records import Breaks, Longs, Records
+
+_LF, _CR = 10, 13
+_NONE = -1
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Single bytes; `_NONE` for a quote or an escape that is switched off."""
+
+    separator: int
+    quote: int
+    escape: int
+
+    @classmethod
+    def of(cls, separator: str, quote: str, escape: str) -> "Dialect":
+        unescaped = {"\\t": "\t", "\\\\": "\\", "\\0": "\0"}.get(separator, separator)
+        for name, text in (("sep", unescaped), ("quote", quote), ("escape", escape)):
+            if len(text.encode()) > 1 or (name == "sep" and not text):
+                raise Unsupported(
+                    f"CSV with {name}={text!r}, more than one byte, cannot be read without Spark",
+                    detail="READER_OPTION",
+                )
+        return cls(ord(unescaped), ord(quote) if quote else _NONE, ord(escape) if escape else _NONE)
+
+    @property
+    def doubles(self) -> bool:
+        """Whether a quote within quotes is written twice."""
+        return self.quote == self.escape
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of some records as text, NULL where the record has no such field, and where it was quoted."""
+
+    text: pa.LargeBinaryArray
+    quoted: pa.BooleanArray
+
+
+def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str) -> list[Field]:
+    """The wanted columns of records, by number from 0. No record may be empty."""
+    data, starts, ends = _spans(found.values)
+    quotes = np.flatnonzero(data == dialect.quote)
+    _check_quotes(data, starts, ends, quotes, dialect, found, uri)
+    parts = np.flatnonzero(data == dialect.separator)
+    before = np.searchsorted(quotes, starts)
+    if len(quotes):
+        record = np.searchsorted(starts, parts, "right") - 1
+        parts = parts[(np.searchsorted(quotes, parts) - before[record]) % 2 == 0]
+    # The end of a record is a separator of no bytes; at equal places it comes before the separator that starts the
+    # next record.
+    order = np.argsort(np.concatenate((ends, parts)), kind="stable")
+    stops = np.concatenate((ends, parts))[order]
+    nexts = np.concatenate((ends, parts + 1))[order]
+    begins = np.concatenate((starts[:1], nexts[:-1]))
+    first = np.arange(len(starts)) + np.searchsorted(parts, starts)
+    count = np.diff(np.append(first, len(stops)))
+    quoted = (stops - begins >= 2) & (data[np.minimum(begins, len(data) - 1)] == dialect.quote)
+    bounds = np.empty(2 * len(stops) + 1, np.int64)
+    bounds[0:-1:2], bounds[1::2], bounds[-1] = begins + quoted, stops - quoted, nexts[-1] if len(nexts) else 0
+    pieces = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), 2 * len(stops), [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    )
+    fields = []
+    for number in wanted:
+        rows = pa.array(first + number, mask=count <= number)
+        text = pieces.take(pc.multiply(rows, 2))
+        was_quoted = pa.array(quoted).take(rows)
+        if dialect.doubles and len(quotes):
+            pair = bytes([dialect.quote])
+            text = pc.if_else(was_quoted, pc.replace_substring(text, pair * 2, pair), text)
+        fields.append(Field(text, was_quoted))
+    return fields
+
+
+def multi_line_breaks(dialect: Dialect, uri: str) -> Breaks:
+    """Breaks of records with `multiLine`. Spark takes the first kind of line break in a file for the only one, and
+    rewrites those within quotes; so files are refused that mix LF and CRLF, or have a CR anywhere else."""
+
+    def breaks(buffer: Bytes, last: bool) -> tuple[Longs, Longs]:
+        feeds = np.flatnonzero(buffer == _LF)
+        returns = np.flatnonzero(buffer == _CR)
+        quotes = np.flatnonzero(buffer == dialect.quote)
+        feeds = feeds[np.searchsorted(quotes, feeds) % 2 == 0]
+        if not len(returns):
+            return feeds, feeds + 1
+        if not last and returns[-1] == len(buffer) - 1:
+            returns = returns[:-1]
+        if not np.array_equal(returns, feeds - 1):
+            raise Unsupported(
+                f"{uri} mixes kinds of line breaks; with multiLine only Spark can read it", detail="LINE_BREAKS"
+            )
+        return returns, feeds + 1
+
+    return breaks
+
+
+def _spans(values: pa.LargeBinaryArray) -> tuple[Bytes, Longs, Longs]:
+    _, offsets, data = values.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    return np.frombuffer(data if data is not None else b"", np.uint8), bounds[:-1], bounds[1:]
+
+
+def _check_quotes(
+    data: Bytes, starts: Longs, ends: Longs, quotes: Longs, dialect: Dialect, found: Records, uri: str
+) -> None:
+    if not len(quotes):
+        return
+    record = np.searchsorted(starts, quotes, "right") - 1
+    number = np.arange(len(quotes)) - np.searchsorted(quotes, starts)[record]
+    opening = number % 2 == 0
+    at_start, at_end = quotes == starts[record], quotes + 1 == ends[record]
+    before = data[np.maximum(quotes - 1, 0)]
+    after = data[np.minimum(quotes + 1, len(data) - 1)]
+    paired: Flags = np.zeros(len(quotes), np.bool_)
+    if dialect.doubles:
+        # A closing quote with an opening one right behind it is one quote of the text.
+        together = ~opening[:-1] & (np.diff(quotes) == 1) & (record[:-1] == record[1:])
+        paired[:-1] |= together
+        paired[1:] |= together
+    fine = paired | np.where(opening, at_start | (before == dialect.separator), at_end | (after == dialect.separator))
+    wrong = np.zeros(len(starts), np.bool_)
+    wrong[record[~fine]] = True
+    wrong |= np.bincount(record, minlength=len(starts)) % 2 == 1
+    if not dialect.doubles and dialect.escape != _NONE:
+        escapes = np.flatnonzero(data[:-1] == dialect.escape)
+        following = data[escapes + 1]
+        escapes = escapes[(following == dialect.quote) | (following == dialect.escape)]
+        of = np.searchsorted(starts, escapes, "right") - 1
+        inside = (np.searchsorted(quotes, escapes) - np.searchsorted(quotes, starts)[of]) % 2 == 1
+        wrong[of[inside]] = True
+    if wrong.any():
+        place = int(found.offsets[np.flatnonzero(wrong)[0]])
+        raise Unsupported(
+            f"the record at byte {place} of {uri} has quotes or escapes that only Spark can read; read it through Spark",
+            detail="QUOTES",
+        )

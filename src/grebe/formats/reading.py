@@ -1,0 +1,128 @@
+"""A reading: how bytes become values. The same file read in another way is, for an index, another file."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from grebe.errors import CorruptLog
+from grebe.formats.spark_types import TypeJson, arrow_type, type_json, type_text
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`type` is Spark's, as text (see `spark_types`). `field_id` is what tells a column from a later one of the same
+    name, where the format has that. A partition column takes its value from the path, not from the file."""
+
+    name: str
+    type: str
+    field_id: int | None = None
+    partition: bool = False
+
+    @property
+    def arrow(self) -> pa.Field:
+        return pa.field(self.name, arrow_type(type_json(self.type)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Make one with `of`. Two readings of a table agree on a column if it has the same type, id and origin, and the
+    files are decoded in the same way; where columns are told apart by their position (CSV) all columns must agree."""
+
+    format: str
+    options: tuple[tuple[str, str], ...]
+    columns: tuple[Column, ...]
+    time_zone: str | None = None
+    by_position: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        format_name: str,
+        options: Mapping[str, str],
+        columns: Collection[Column],
+        time_zone: str,
+        *,
+        local_times: bool,
+        by_position: bool = False,
+    ) -> "Reading":
+        """The time zone counts where a timestamp is written without one: in the path of a partition, and in the file
+        if the format has `local_times`."""
+        zoned = any(
+            "timestamp" in column.type.replace("timestamp_ntz", "")
+            for column in columns
+            if local_times or column.partition
+        )
+        return cls(
+            format_name, tuple(sorted(options.items())), tuple(columns), time_zone if zoned else None, by_position
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns, those of the partitions included."""
+        return pa.schema([column.arrow for column in self.columns])
+
+    @property
+    def file_columns(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if not column.partition)
+
+    @property
+    def partition_columns(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.partition)
+
+    def option(self, name: str) -> str:
+        return dict(self.options)[name]
+
+    def agrees_on(self, other: "Reading", names: Collection[str]) -> bool:
+        """Whether what is known about these columns under one reading holds under the other."""
+        if (self.format, self.options, self.time_zone) != (other.format, other.options, other.time_zone):
+            return False
+        if self.by_position and self.file_columns != other.file_columns:
+            return False
+        mine, theirs = ({column.name: column for column in one.columns} for one in (self, other))
+        return all(name in mine and mine[name] == theirs.get(name) for name in names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data; what `from_dict` takes."""
+        columns: list[dict[str, Any]] = []
+        for column in self.columns:
+            entry: dict[str, Any] = {"name": column.name, "type": type_json(column.type)}
+            if column.field_id is not None:
+                entry["id"] = column.field_id
+            if column.partition:
+                entry["partition"] = True
+            columns.append(entry)
+        return {
+            "format": self.format,
+            "options": dict(self.options),
+            "columns": columns,
+            "time_zone": self.time_zone,
+            "by_position": self.by_position,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Reading":
+        try:
+            columns = tuple(
+                Column(entry["name"], type_text(entry["type"]), entry.get("id"), entry.get("partition", False))
+                for entry in data["columns"]
+            )
+            options = tuple(sorted(data["options"].items()))
+            return cls(data["format"], options, columns, data["time_zone"], data["by_position"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise CorruptLog(f"a reading lacks or garbles {error}", detail="READING") from error
+
+    def digest(self) -> str:
+        """Equal for equal readings, different for different ones; 32 hex digits."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def columns_of(struct: TypeJson) -> tuple[Column, ...]:
+    """The columns of a schema in Spark's JSON (`df.schema.jsonValue()`)."""
+    if not isinstance(struct, dict) or struct.get("type") != "struct":
+        raise CorruptLog("a schema in Spark's JSON is an object of type struct", detail="READING")
+    return tuple(Column(field["name"], type_text(field["type"])) for field in struct["fields"])
