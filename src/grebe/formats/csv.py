@@ -91,7 +91,7 @@ class CsvFormat:
             return ()
         line = Records(first.values[:1], first.offsets[:1])
         dialect = _dialect(options)
-        names = []
+        names: list[str | None] = []
         while (field := fields_of(line, dialect, [len(names)], file.uri)[0]).text.null_count == 0:
             names.append(_cleaned(field, options, file)[0].as_py())
         header = options["header"] == "true"

@@ -105,12 +105,8 @@ class JsonLinesFormat:
         if not len(found):
             return pa.RecordBatch.from_pylist([], schema=schema)
         text = text_of(found, file)
-        lines = pc.binary_join_element_wise(
-            pa.scalar(f'{{"{_WRAP}":', pa.large_string()),
-            text,
-            pa.scalar("}\n", pa.large_string()),
-            pa.scalar("", pa.large_string()),
-        )
+        head, tail, between = (pa.scalar(part, pa.large_string()) for part in (f'{{"{_WRAP}":', "}\n", ""))
+        lines = pc.binary_join_element_wise(head, text, tail, between)
         data = lines.buffers()[2]
         parsed = _parsed(data, pa.struct([field.with_type(_written(field.type)) for field in schema]), file)
         if parsed.num_rows != len(found):

@@ -13,28 +13,11 @@ from grebe.errors import Unsupported
 # These choose files, or say how to find the schema, or how to write. The files and the schema are recorded by
 # themselves.
 _NOT_A_READING = frozenset(
-    [
-        "path",
-        "basepath",
-        "pathglobfilter",
-        "recursivefilelookup",
-        "modifiedbefore",
-        "modifiedafter",
-        "mergeschema",
-        "inferschema",
-        "samplingratio",
-        "compression",
-        "codec",
-        "timezone",
-        "quoteall",
-        "escapequotes",
-        "inputbuffersize",
-        "preferdate",
-        "prefersdecimal",
-        "primitivesasstring",
-        "maxfilespertrigger",
-        "ignoreextension",
-    ]
+    (
+        *("path", "basepath", "pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter"),
+        *("mergeschema", "inferschema", "samplingratio", "preferdate", "prefersdecimal", "primitivesasstring"),
+        *("compression", "codec", "quoteall", "escapequotes", "timezone", "inputbuffersize", "maxfilespertrigger"),
+    )
 )
 _FLAGS = frozenset(("true", "false"))
 

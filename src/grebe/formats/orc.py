@@ -54,7 +54,8 @@ class OrcFormat:
         opened = _opened(file)
         if len(rows) and (rows.min() < 0 or rows.max() >= opened.nrows):
             raise Unsupported(f"{file.uri} has {opened.nrows} rows, so none with number {rows.max()}", detail="LOCATOR")
-        start, found, places = 0, [], np.zeros(len(rows), np.int64)
+        start, places = 0, np.zeros(len(rows), np.int64)
+        found: list[pa.RecordBatch] = []
         for stripe in range(opened.nstripes):
             count = _count(opened, stripe, file)
             here = (rows >= start) & (rows < start + count)
@@ -79,7 +80,7 @@ def _unreadable(file: DataFile, error: Exception) -> UnreadableFile:
 
 
 def _type_text(field: pa.Field) -> str:
-    meant = (field.metadata or {}).get(_MEANT, b"").decode()
+    meant: str = (field.metadata or {}).get(_MEANT, b"").decode()
     if meant in ("timestamp", "timestamp_ntz"):
         return meant
     return "timestamp" if pa.types.is_timestamp(field.type) else type_text(spark_type(field.type))

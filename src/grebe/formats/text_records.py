@@ -95,10 +95,8 @@ def line_breaks(separator: bytes) -> Breaks:
     """Breaks of lines: at `separator`, or where that is empty at LF, CR and CRLF."""
 
     def at_separator(buffer: npt.NDArray[np.uint8], last: bool) -> tuple[Longs, Longs]:
-        if len(separator) == 1:
-            starts = np.flatnonzero(buffer == separator[0])
-        else:
-            starts = _occurrences(buffer.tobytes(), separator)
+        single = len(separator) == 1
+        starts = np.flatnonzero(buffer == separator[0]) if single else _occurrences(buffer.tobytes(), separator)
         return starts, starts + len(separator)
 
     def at_line_end(buffer: npt.NDArray[np.uint8], last: bool) -> tuple[Longs, Longs]:
