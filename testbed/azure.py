@@ -77,21 +77,14 @@ def azure_server() -> Iterator[AzureServer]:
     server = AzureServer(f"http://127.0.0.1:{port}")
     node = shutil.which("node")
     assert node is not None
-    command = [
+    command: list[str | Path] = [
         "env",
         f"AZURITE_ACCOUNTS={server.account}:{server.key}",
         node,
         _program(),
-        *[
-            "--blobHost",
-            "127.0.0.1",
-            "--blobPort",
-            str(port),
-            "--location",
-            folder,
-            "--silent",
-            "--skipApiVersionCheck",
-        ],
+        *("--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)),
+        "--silent",
+        "--skipApiVersionCheck",
         "--disableTelemetry",
     ]
     with running(folder, command) as child:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from grebe.spark.java import find_java
 from testbed import maven
@@ -38,7 +39,7 @@ class HdfsServer:
 def hdfs_server() -> Iterator[HdfsServer]:
     folder = scratch_folder("hdfs")
     jars = [*maven.minicluster_jars(), *(maven.spark_jar(name) for name in _FROM_PYSPARK)]
-    command = [
+    command: list[str | Path] = [
         find_java().home / "bin" / "java",
         "-Xmx512m",
         "-XX:+UseSerialGC",
@@ -71,11 +72,14 @@ def _start_cluster(child: Child) -> int:
         configuration = gateway.jvm.org.apache.hadoop.conf.Configuration()
         configuration.set("dfs.namenode.http-address", "127.0.0.1:0")
         configuration.set("dfs.datanode.use.datanode.hostname", "false")
+        # A file may be closed as soon as its last block is committed, which takes two datanodes: here the client asks before the
+        # datanode has reported, and would then wait for half a second.
+        configuration.set("dfs.namenode.file.close.num-committed-allowed", "1")
         # What is written is thrown away with the server: nothing is gained by waiting for the disk.
         configuration.set("dfs.namenode.edits.noeditlogchannelflush", "true")
         folder = gateway.jvm.java.io.File(str(child.folder / "dfs"))
         builder = gateway.jvm.org.apache.hadoop.hdfs.MiniDFSCluster.Builder(configuration, folder)
-        cluster = builder.numDataNodes(1).nameNodePort(0).build()
+        cluster = builder.numDataNodes(2).nameNodePort(0).build()
         cluster.waitActive()
         return int(cluster.getNameNodePort())
     finally:

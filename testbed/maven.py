@@ -79,22 +79,18 @@ def _download(root: Path, ivy_file: str) -> list[str]:
         work = Path(scratch)
         (work / "ivy.xml").write_text(ivy_file)
         settings = os.environ.get("GREBE_IVY_SETTINGS")
-        run = subprocess.run(
-            [
-                find_java().home / "bin" / "java",
-                # POMs without jars in a user's local repository would otherwise be taken for the real thing.
-                f"-Duser.home={work}",
-                "-cp",
-                os.pathsep.join(str(spark_jar(name)) for name in ("ivy", "commons-cli")),
-                "org.apache.ivy.Main",
-                *(["-settings", settings] if settings else []),
-                *["-ivy", work / "ivy.xml", "-cache", root / "ivy-cache"],
-                *["-retrieve", f"{work}/jars/[organisation]_[artifact]-[revision].[ext]"],
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command: list[str | Path] = [
+            find_java().home / "bin" / "java",
+            # POMs without jars in a user's local repository would otherwise be taken for the real thing.
+            f"-Duser.home={work}",
+            "-cp",
+            os.pathsep.join(str(spark_jar(name)) for name in ("ivy", "commons-cli")),
+            "org.apache.ivy.Main",
+            *(["-settings", settings] if settings else []),
+            *("-ivy", str(work / "ivy.xml"), "-cache", str(root / "ivy-cache")),
+            *("-retrieve", f"{work}/jars/[organisation]_[artifact]-[revision].[ext]"),
+        ]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         fetched = sorted((work / "jars").glob("*.jar"))
         if run.returncode != 0 or not fetched:
             raise RuntimeError(f"Ivy could not fetch the jars:\n{run.stdout[-3000:]}\n{run.stderr[-2000:]}")

@@ -49,7 +49,7 @@ def s3_server() -> Iterator[S3Server]:
     identity["actions"] = ["Admin", "Read", "Write", "List", "Tagging"]
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     (folder / "data").mkdir()
-    command = [
+    command: list[str | Path] = [
         Path(sys.executable).with_name("weed"),
         f"-logdir={folder}",
         "server",

@@ -53,6 +53,8 @@ def _close(turn_file: Path, users: IO[str], address: Path) -> None:
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
         while time.monotonic() < deadline:
             try:
-                return fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 time.sleep(0.05)
+            else:
+                break

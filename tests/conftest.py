@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from grebe.clock import SYSTEM
 from testbed import azure
 from testbed.azure import AzureServer
 from testbed.azure import azure_server as start_azure
 from testbed.hdfs import HdfsServer
 from testbed.hdfs import hdfs_server as start_hdfs
+from testbed.recipes import StoreRecipe
 from testbed.s3 import S3Server
 from testbed.s3 import s3_server as start_s3
 from testbed.sharing import shared
@@ -51,3 +54,23 @@ def azure_server(run_folder: Path) -> Iterator[AzureServer]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     with spark_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture
+def local_recipe(tmp_path: Path) -> StoreRecipe:
+    return StoreRecipe(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def s3_recipe(s3_server: S3Server) -> StoreRecipe:
+    return StoreRecipe(s3_server.uri(SYSTEM.new_id()), s3_server.storage_options)
+
+
+@pytest.fixture
+def hdfs_recipe(hdfs_server: HdfsServer) -> StoreRecipe:
+    return StoreRecipe(hdfs_server.uri(SYSTEM.new_id()))
+
+
+@pytest.fixture
+def azure_recipe(azure_server: AzureServer) -> StoreRecipe:
+    return StoreRecipe(azure_server.uri(SYSTEM.new_id()), azure_server.storage_options)

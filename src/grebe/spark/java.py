@@ -42,7 +42,7 @@ class JavaFound:
 
 
 def cache_folder() -> Path:
-    """Where Grebe keeps what it downloads or makes once: `$GREBE_CACHE`, else `grebe` in the platform's cache folder of the user."""
+    """Where Grebe keeps what it downloads or makes once: `$GREBE_CACHE`, else `grebe` in the user's cache folder."""
     if given := os.environ.get("GREBE_CACHE"):
         return Path(given).expanduser().absolute()
     if sys.platform == "darwin":

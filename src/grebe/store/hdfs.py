@@ -1,0 +1,166 @@
+"""HDFS without a JVM, through hdfs-native.
+
+`create(overwrite=False)` would show the name before the bytes are complete. So an object is written whole as a draft, in a hidden
+folder below the root, and then renamed: without overwriting for `put_if_absent`, with it for `put`; either is one step of the name
+node. A crash leaves at most a draft, which no listing shows and no name refers to.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grebe.clock import SYSTEM
+from grebe.errors import GrebeError, StoreRefused
+from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
+from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.ranges import cut, spans
+
+if TYPE_CHECKING:
+    pass
+
+# By default the client tries for three minutes. Whoever waits for a commit repeats it by himself.
+_PATIENCE = {
+    "dfs.client.failover.max.attempts": "4",
+    "dfs.client.failover.sleep.base.millis": "100",
+    "dfs.client.failover.sleep.max.millis": "1000",
+    "dfs.client.socket-timeout": "20000",
+}
+
+
+class HdfsStore:
+    """`options` are Hadoop settings, added to those of `HADOOP_CONF_DIR`."""
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        from hdfs_native import Client
+
+        scheme, _, rest = uri.partition("://")
+        authority, _, path = rest.partition("/")
+        self._uri = uri
+        self._base = f"/{path}/" if path else "/"
+        self._client: Client = Client(f"{scheme}://{authority}", {**_PATIENCE, **options})
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def __repr__(self) -> str:
+        return f"HdfsStore({self._uri!r})"
+
+    def get(self, path: str) -> bytes:
+        with self._failures(path):
+            return bytes(self._client.read(self._place(path)).read(-1))
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        return self.get_ranges(path, [(start, length)])[0]
+
+    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        asked = self.spans(ranges)
+        with self._failures(path):
+            reader = self._client.read(self._place(path))
+            return cut(ranges, asked, [_read(reader, start, length) for start, length in asked])
+
+    @staticmethod
+    def spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """What `get_ranges` really reads: one request each."""
+        return spans(ranges)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self._write_and_rename(path, data, overwrite=False)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._write_and_rename(path, data, overwrite=True)
+
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
+        top = folder(prefix)
+        try:
+            with self._failures(prefix):
+                found = [
+                    ObjectInfo(each.path[len(self._base) :], each.length, each.modification_time)
+                    for each in self._client.list_status((self._base + top).rstrip("/") or "/", recursive=True)
+                    if not each.isdir
+                ]
+        except ObjectMissing:
+            return iter(())
+        shown = (info for info in found if info.path > start_after and not any(map(is_draft, info.path.split("/"))))
+        # The name node lists folder by folder, and a file asked for as a folder is listed as itself.
+        return iter(sorted((info for info in shown if info.path.startswith(top)), key=lambda info: info.path))
+
+    def delete(self, path: str) -> None:
+        with self._failures(path):
+            self._client.delete(self._place(path), False)
+
+    def stat(self, path: str) -> ObjectInfo:
+        with self._failures(path):
+            status = self._client.get_file_info(self._place(path))
+        if status.isdir:
+            raise ObjectMissing(f"{self._uri}/{path} is a folder")
+        return ObjectInfo(path, status.length, status.modification_time)
+
+    def _place(self, path: str) -> str:
+        return self._base + checked(path)
+
+    def _write_and_rename(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        from hdfs_native import WriteOptions
+
+        place = self._place(path)
+        draft = f"{self._base}{DRAFT_FOLDER}/{SYSTEM.new_id()}"
+        with self._failures(path, writing=True):
+            with self._client.create(draft, WriteOptions(create_parent=True)) as file:
+                file.write(data)
+            try:
+                try:
+                    self._client.rename(draft, place, overwrite)
+                except FileNotFoundError:
+                    self._client.mkdirs(place.rpartition("/")[0], create_parent=True)
+                    self._client.rename(draft, place, overwrite)
+            except FileExistsError:
+                self._client.delete(draft, False)
+                raise
+
+    def _failures(self, path: str, *, writing: bool = False) -> "_Failures":
+        return _Failures(f"{self._uri}/{path}".rstrip("/"), writing)
+
+
+def _read(reader: Any, start: int, length: int) -> bytes:
+    """The client panics when asked for bytes past the end."""
+    length = min(length, len(reader) - start)
+    return bytes(reader.read_range(start, length)) if length > 0 else b""
+
+
+class _Failures:
+    """Turns what hdfs-native raises into the outcomes of the protocol, without its text, which is a Java stack trace."""
+
+    def __init__(self, where: str, writing: bool) -> None:
+        self._where = where
+        self._writing = writing
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, GrebeError):
+            raise self._outcome(error) from None
+
+    def _outcome(self, error: Exception) -> GrebeError:
+        text = str(error)
+        if isinstance(error, FileExistsError):
+            return ObjectExists(f"{self._where} exists already")
+        if isinstance(error, FileNotFoundError) and not self._writing:
+            return ObjectMissing(f"{self._where} is not there")
+        if isinstance(error, PermissionError) or "AccessControlException" in text or "AuthorizationException" in text:
+            return StoreRefused(
+                f"no permission for {self._where}; change its permissions, or keep the indexes elsewhere with location=…",
+                detail="NO_PERMISSION",
+            )
+        if "SafeModeException" in text:
+            return StoreRefused(
+                f"{self._where}: the name node is in safe mode and can only be read", detail="READ_ONLY"
+            )
+        if "QuotaExceededException" in text or "could only be written to 0" in text:
+            return StoreRefused(f"no room for {self._where}", detail="NO_ROOM")
+        if any(
+            sign in text
+            for sign in ("ParentNotDirectory", "InvalidPath", "must both be directories", "FileAlreadyExists")
+        ):
+            return StoreRefused(f"no file can be at {self._where}", detail="PATH")
+        # Also a rename whose draft is gone: the client repeats a call whose reply got lost, and the first may have done it.
+        return OutcomeUnknown(f"{self._where}: the name node or a data node gave no usable answer")

@@ -1,0 +1,269 @@
+"""Object stores (S3, Google Cloud Storage, Azure, and HTTP for reading) through obstore.
+
+`put_if_absent` is the store's own conditional put. obstore repeats a request whose answer got lost, and the repetition of a put
+that had arrived is answered "already exists": so `ObjectExists` may speak of the caller's own write, and the commit protocol
+reckons with it. Times are whole seconds: a HEAD has no more, and the same object must show the same time in a listing.
+
+No message of obstore's is passed on: what a caller learns is the status, the store's code for it, and what to do.
+"""
+
+import asyncio
+import functools
+import os
+import re
+import threading
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from grebe.errors import GrebeError, StoreRefused
+from grebe.store.paths import checked, folder
+from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.ranges import cut, spans
+
+if TYPE_CHECKING:
+    from obstore import Bytes, ObjectMeta
+    from obstore.store import ObjectStore as Client
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
+_PAST_THE_END = re.compile(r"status code: 416|Wanted range starting at \d+, but object was only \d+ bytes long")
+_TRY_AGAIN = {"408", "425", "429"}
+_REASONS = {
+    "timed out": re.compile(r"TimedOut|timed out|deadline", re.IGNORECASE),
+    "connection refused": re.compile(r"connection ?refused", re.IGNORECASE),
+    "the host is not known": re.compile(r"dns error|failed to lookup", re.IGNORECASE),
+    "connection lost": re.compile(r"reset|closed|broken ?pipe|incomplete|eof|decoding", re.IGNORECASE),
+}
+
+
+class ObjectStore:
+    """`base` is the path of the root in its bucket, and ends in `/` unless it is the bucket itself."""
+
+    def __init__(self, uri: str, client: "Client", base: str, *, read_only: bool = False) -> None:
+        self._uri = uri
+        self._client = client
+        self._base = base
+        self._read_only = read_only
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    def __repr__(self) -> str:
+        return f"ObjectStore({self._uri!r})"
+
+    def get(self, path: str) -> bytes:
+        import obstore
+
+        key = self._key(path)
+        with _Failures(self._uri, path):
+            return obstore.get(self._client, key).bytes().to_bytes()
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        return self.get_ranges(path, [(start, length)])[0]
+
+    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        asked = self.spans(ranges)
+        key = self._key(path)
+        with _Failures(self._uri, path):
+            if len(asked) == 1:
+                return cut(ranges, asked, [self._read(key, *asked[0])])
+            return cut(ranges, asked, _wait_for_all([self._read_async(key, *span) for span in asked]))
+
+    @staticmethod
+    def spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """What `get_ranges` really reads: one request each."""
+        return spans(ranges)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        import obstore
+
+        key = self._key_to_write(path)
+        with _Failures(self._uri, path, writing=True):
+            obstore.put(self._client, key, data, mode="create")
+
+    def put(self, path: str, data: bytes) -> None:
+        import obstore
+
+        key = self._key_to_write(path)
+        with _Failures(self._uri, path, writing=True):
+            obstore.put(self._client, key, data)
+
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
+        import obstore
+
+        top = folder(prefix)
+        offset = _safe_offset(self._base + start_after, len(self._base + top)) if start_after else None
+        with _Failures(self._uri, prefix, listing=True):
+            pages = obstore.list(self._client, (self._base + top).rstrip("/") or None, offset=offset, chunk_size=1000)
+            found = [_info(self._relative(each["path"]), each) for page in pages for each in page]
+        # Not every store lists in the order of whole paths: some go folder by folder.
+        found.sort(key=lambda info: info.path)
+        return (info for info in found if info.path > start_after)
+
+    def delete(self, path: str) -> None:
+        import obstore
+
+        key = self._key_to_write(path)
+        try:
+            with _Failures(self._uri, path):
+                obstore.delete(self._client, key)
+        except ObjectMissing:
+            return
+
+    def stat(self, path: str) -> ObjectInfo:
+        import obstore
+
+        key = self._key(path)
+        with _Failures(self._uri, path):
+            return _info(path, obstore.head(self._client, key))
+
+    def _key(self, path: str) -> str:
+        return self._base + checked(path)
+
+    def _key_to_write(self, path: str) -> str:
+        if self._read_only:
+            raise StoreRefused(
+                f"{self._uri} can only be read; keep the indexes on another store with location=…", detail="READ_ONLY"
+            )
+        return self._key(path)
+
+    def _relative(self, key: str) -> str:
+        return key[len(self._base) :]
+
+    def _read(self, key: str, start: int, length: int) -> bytes:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        try:
+            return obstore.get_range(self._client, key, start=start, length=length).to_bytes()
+        except BaseError as error:
+            if _PAST_THE_END.search(str(error)):
+                return b""
+            raise
+
+    async def _read_async(self, key: str, start: int, length: int) -> bytes:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        try:
+            read: Bytes = await obstore.get_range_async(self._client, key, start=start, length=length)
+        except BaseError as error:
+            if _PAST_THE_END.search(str(error)):
+                return b""
+            raise
+        return read.to_bytes()
+
+
+def _info(path: str, meta: "ObjectMeta") -> ObjectInfo:
+    etag = meta["e_tag"]
+    return ObjectInfo(
+        path, meta["size"], int(meta["last_modified"].timestamp()) * 1000, etag.strip('"') if etag is not None else None
+    )
+
+
+def _safe_offset(start_after: str, prefix_length: int) -> str | None:
+    """An offset that no store takes for more than is meant, at or before `start_after`; what it lets through is left out here.
+
+    Stores that list folder by folder put the folder `a` before `a-b`, though `a/` sorts behind `a-`; and take `a` to mean all of
+    the folder `a` as well. Both happen only where a name goes on with a character below `/`, or ends: so the offset stops short of
+    the first such place.
+    """
+    for place in range(1, len(start_after)):
+        if start_after[place] < "/" and start_after[place - 1] != "/":
+            break
+    else:
+        place = len(start_after)
+    offset = start_after[: place - 1]
+    return offset if len(offset) > prefix_length and not offset.endswith("/") else None
+
+
+class _Failures:
+    """Turns what obstore raises into the outcomes of the protocol, without its text."""
+
+    def __init__(self, uri: str, path: str, *, writing: bool = False, listing: bool = False) -> None:
+        self._where = f"{uri}/{path}".rstrip("/")
+        self._uri = uri
+        self._writing = writing
+        self._listing = listing
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, GrebeError):
+            raise self._outcome(error) from None
+
+    def _outcome(self, error: Exception) -> GrebeError:
+        from obstore.exceptions import (
+            AlreadyExistsError,
+            NotSupportedError,
+            PermissionDeniedError,
+            PreconditionError,
+            UnauthenticatedError,
+        )
+
+        text = str(error)
+        found = _STATUS.search(text)
+        status = found[1] if found else ""
+        if isinstance(error, AlreadyExistsError | PreconditionError):
+            return ObjectExists(f"{self._where} exists already")
+        if "169.254.169.254" in text or "metadata.google.internal" in text:
+            return StoreRefused(
+                f"no credentials for {self._where}: none in storage_options, the environment or a profile, and this machine has no "
+                "role of its own; give one of them",
+                detail="NO_CREDENTIALS",
+            )
+        if isinstance(error, FileNotFoundError) or status == "404":
+            return self._missing(text)
+        if isinstance(error, PermissionDeniedError | UnauthenticatedError) or status in ("401", "403"):
+            return StoreRefused(
+                f"no permission for {self._where} ({_said(status, text)}); check the credentials and their rights, or keep the "
+                "indexes elsewhere with location=…",
+                detail="NO_PERMISSION",
+            )
+        if "builder error" in text:
+            return StoreRefused(
+                f"the endpoint of {self._uri} is not an https address; allow others with the storage option allow_http=true",
+                detail="NO_HTTPS",
+            )
+        if "redirect" in text or status.startswith("3"):
+            return StoreRefused(
+                f"{self._uri} is in another region; name it with the storage option region=…", detail="REGION"
+            )
+        if isinstance(error, NotSupportedError | NotImplementedError | ValueError):
+            return StoreRefused(f"the store cannot do this for {self._where}", detail="UNSUPPORTED")
+        if status.startswith("4") and status not in _TRY_AGAIN:
+            return StoreRefused(f"the store refused {self._where} ({_said(status, text)})", detail="REQUEST")
+        return OutcomeUnknown(f"{self._where}: {_said(status, text)}")
+
+    def _missing(self, text: str) -> GrebeError:
+        if self._writing or self._listing or "NoSuchBucket" in text or "ContainerNotFound" in text:
+            return StoreRefused(
+                f"{self._uri}: there is no such bucket; create it, or correct the URI", detail="NO_BUCKET"
+            )
+        return ObjectMissing(f"{self._where} is not there")
+
+
+def _said(status: str, text: str) -> str:
+    """The store's answer in a few words of which none is its own, but for its error code."""
+    if status:
+        code = _CODE.search(text)
+        return f"status {status}, {code[1]}" if code else f"status {status}"
+    return next((reason for reason, pattern in _REASONS.items() if pattern.search(text)), "no answer")
+
+
+def _wait_for_all(reads: Sequence[Awaitable[bytes]]) -> list[bytes]:
+    async def gathered() -> list[bytes]:
+        return await asyncio.gather(*reads)
+
+    return asyncio.run_coroutine_threadsafe(gathered(), _loop_of(os.getpid())).result()
+
+
+@functools.cache
+def _loop_of(process: int) -> asyncio.AbstractEventLoop:
+    """A loop in a thread of its own, so that callers may themselves be inside a loop; one a process, for threads do not survive a
+    fork."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name=f"grebe-reads-{process}", daemon=True).start()
+    return loop
