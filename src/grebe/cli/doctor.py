@@ -13,6 +13,8 @@ from grebe.cli.output import Output
 from grebe.cli.verb import Verb
 from grebe.errors import GrebeError
 from grebe.spark.java import find_java
+from grebe.store.opening import open_store
+from grebe.store.probe import probe
 
 TESTED_SPARKS = ((3, 5), (4, 1), (4, 3))
 
@@ -51,11 +53,17 @@ class Requirement:
 
 
 @click.command(cls=Verb)
+@click.argument("location", required=False)
 @click.pass_context
-def doctor(context: click.Context) -> None:
-    """Check what this machine has of what Grebe can use, and say what to do about the rest."""
+def doctor(context: click.Context, location: str | None) -> None:
+    """Check what this machine has of what Grebe can use, and say what to do about the rest.
+
+    With LOCATION, a folder or a URI, also whether indexes can be kept there: a small object is written and removed again.
+    """
     output: Output = context.obj
     findings = [_python(), *_packages(), *_spark()]
+    if location is not None:
+        findings.append(_store(location))
     output.rows(["check", "result", "found", "advice"], [asdict(finding) for finding in findings])
     if any(finding.is_bad for finding in findings):
         context.exit(1)
@@ -119,6 +127,17 @@ def _spark() -> Iterator[Finding]:
         yield Finding("Java", "missing", "", str(problem), required=spark_there)
     else:
         yield Finding("Java", "ok", f"{java.version} ({java.origin}: {java.home})")
+
+
+def _store(location: str) -> Finding:
+    try:
+        store = open_store(location)
+        # Below a name that other engines skip, in case a table lies there.
+        probe(store, "_grebe")
+    except GrebeError as problem:
+        # The location as it was typed may hold a password; the message names it without.
+        return Finding("store", "wrong", "", str(problem), required=True)
+    return Finding("store", "ok", f"{store.uri}: writes, and keeps the condition of put-if-absent", required=True)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -84,7 +84,10 @@ class Verbs(click.Group):
         if cmd_name not in self.verbs:
             return None
         module, _ = self.verbs[cmd_name]
-        command = getattr(importlib.import_module(module), cmd_name.replace("-", "_"))
+        try:
+            command = getattr(importlib.import_module(module), cmd_name.replace("-", "_"))
+        except ModuleNotFoundError as missing:
+            raise Failed(f"the package {missing.name} is not installed: pip install grebe brings it") from missing
         assert isinstance(command, click.Command)
         return command
 
