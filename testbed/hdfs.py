@@ -75,6 +75,8 @@ def _start_cluster(child: Child) -> int:
         # A file may be closed as soon as its last block is committed, which takes two datanodes: here the client asks before the
         # datanode has reported, and would then wait for half a second.
         configuration.set("dfs.namenode.file.close.num-committed-allowed", "1")
+        # A listing comes in pages of this many, so that a test need not make thousands of files to see two.
+        configuration.set("dfs.ls.limit", "100")
         # What is written is thrown away with the server: nothing is gained by waiting for the disk.
         configuration.set("dfs.namenode.edits.noeditlogchannelflush", "true")
         folder = gateway.jvm.java.io.File(str(child.folder / "dfs"))

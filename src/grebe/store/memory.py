@@ -1,8 +1,7 @@
 """A store in memory, for tests and simulations, with a clock of its own and a script of faults.
 
 A script is a function that sees every call before it is carried out and again after, and may raise at either point: raising
-`OutcomeUnknown` before means that the request never arrived, after that the reply was lost. `late` keeps a put in flight and lets
-it land when the script says so.
+`OutcomeUnknown` before means that the request never arrived, after that the reply was lost.
 """
 
 import bisect
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from grebe.clock import SYSTEM, Clock
+from grebe.store.paths import checked, folder
 from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing
 
 Moment = Literal["before", "after"]
@@ -38,7 +38,7 @@ class MemoryStore:
         return f"MemoryStore({self.uri!r})"
 
     def get(self, path: str) -> bytes:
-        self.script("before", "get", path)
+        self.script("before", "get", checked(path))
         data = self._content(path)
         self.script("after", "get", path)
         return data
@@ -51,7 +51,7 @@ class MemoryStore:
         return [data[start : start + length] for start, length in ranges]
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        self.script("before", "put_if_absent", path)
+        self.script("before", "put_if_absent", checked(path))
         with self._lock:
             taken = path in self._objects
             if not taken:
@@ -61,19 +61,19 @@ class MemoryStore:
             raise ObjectExists(f"{self.uri}/{path} exists already")
 
     def put(self, path: str, data: bytes) -> None:
-        self.script("before", "put", path)
+        self.script("before", "put", checked(path))
         with self._lock:
             self._set(path, data)
         self.script("after", "put", path)
 
     def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
+        top = folder(prefix)
         self.script("before", "list", prefix)
-        folder = f"{prefix.rstrip('/')}/" if prefix else ""
         with self._lock:
-            start = bisect.bisect_right(self._paths, max(start_after, folder))
+            start = bisect.bisect_right(self._paths, max(start_after, top))
             found = []
             for path in self._paths[start:]:
-                if not path.startswith(folder):
+                if not path.startswith(top):
                     break
                 data, modified = self._objects[path]
                 found.append(ObjectInfo(path, len(data), modified))
@@ -81,14 +81,14 @@ class MemoryStore:
         return iter(found)
 
     def delete(self, path: str) -> None:
-        self.script("before", "delete", path)
+        self.script("before", "delete", checked(path))
         with self._lock:
             if self._objects.pop(path, None) is not None:
                 self._paths.remove(path)
         self.script("after", "delete", path)
 
     def stat(self, path: str) -> ObjectInfo:
-        self.script("before", "stat", path)
+        self.script("before", "stat", checked(path))
         with self._lock:
             if path not in self._objects:
                 raise ObjectMissing(f"{self.uri}/{path} is not there")
