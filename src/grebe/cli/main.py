@@ -6,6 +6,7 @@ from grebe.cli.verb import Verbs
 
 # Verb: the module that holds it under its own name, and what it does in a few words.
 VERBS = {
+    "demo": ("grebe.cli.demo", "See it work: a table, two racing writers, and the history."),
     "doctor": ("grebe.cli.doctor", "Check Python, Java, Spark and a store: what works and what to do."),
 }
 
