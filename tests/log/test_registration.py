@@ -38,7 +38,7 @@ def test_the_loser_of_a_race_registers_only_what_is_still_missing() -> None:
     log = new_log()
     other = _other(log)
     mine, theirs = Registry(log), Registry(other)
-    raced = []
+    raced: list[str] = []
 
     def race_before_the_entry(moment: str, call: str, path: str) -> None:
         if call == "put_if_absent" and moment == "before" and path.startswith("log/") and not raced:

@@ -1,0 +1,23 @@
+"""Processes that race on one log, on real stores, with faults: every transaction is in the log exactly once.
+
+`make bench NAME=commit` does the same with 8 processes and 200 commits each.
+"""
+
+import pytest
+
+from testbed.racing import race
+from testbed.recipes import StoreRecipe
+
+
+@pytest.fixture(params=["local_recipe", "s3_recipe", "hdfs_recipe"])
+def recipe(request: pytest.FixtureRequest) -> StoreRecipe:
+    found: StoreRecipe = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.mark.parametrize("fault_rate", [0.0, 0.15])
+def test_every_transaction_is_in_the_log_exactly_once(recipe: StoreRecipe, fault_rate: float) -> None:
+    outcome = race(recipe, processes=4, commits=12, fault_rate=fault_rate)
+    assert (outcome.twice, outcome.missing) == ([], [])
+    assert outcome.entries == 1 + 4 * 12
+    assert outcome.attempts > outcome.entries, "nobody ever lost a race: this tested nothing"
