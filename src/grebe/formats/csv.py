@@ -89,7 +89,7 @@ class CsvFormat:
         first = next((found for found in self._records(file, options) if len(found)), None)
         if first is None:
             return ()
-        line = Records(first.values[:1], first.offsets[:1])
+        line = first[:1]
         dialect = _dialect(options)
         names: list[str | None] = []
         while (field := fields_of(line, dialect, [len(names)], file.uri)[0]).text.null_count == 0:
@@ -102,7 +102,9 @@ class CsvFormat:
         header = options["header"] == "true"
         for found in self._records(file, options):
             if header and len(found):
-                found, header = Records(found.values[1:], found.offsets[1:]), False
+                # Stray quotes in the header would shift all that follows.
+                fields_of(found[:1], _dialect(options), [], file.uri)
+                found, header = found[1:], False
             if len(found):
                 yield Located(self._table(found, file, reading, names), found.locators())
 

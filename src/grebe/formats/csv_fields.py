@@ -93,23 +93,24 @@ def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str)
 
 
 def multi_line_breaks(dialect: Dialect, uri: str) -> Breaks:
-    """Breaks of records with `multiLine`. Spark takes the first kind of line break in a file for the only one, and
-    rewrites those within quotes; so files are refused that mix LF and CRLF, or have a CR anywhere else."""
+    """Breaks of the records of one file with `multiLine`. Spark takes the first kind of line break for the only one,
+    and rewrites those within quotes; so a file is read if it has no CR at all, or if every break is CRLF and none is
+    within quotes."""
+    seen: set[str] = set()
 
     def breaks(buffer: Bytes, last: bool) -> tuple[Longs, Longs]:
         feeds = np.flatnonzero(buffer == _LF)
         returns = np.flatnonzero(buffer == _CR)
-        quotes = np.flatnonzero(buffer == dialect.quote)
-        feeds = feeds[np.searchsorted(quotes, feeds) % 2 == 0]
-        if not len(returns):
-            return feeds, feeds + 1
-        if not last and returns[-1] == len(buffer) - 1:
+        if not last and len(returns) and returns[-1] == len(buffer) - 1:
             returns = returns[:-1]
-        if not np.array_equal(returns, feeds - 1):
+        ends = feeds[np.searchsorted(np.flatnonzero(buffer == dialect.quote), feeds) % 2 == 0]
+        seen.update(["CR"] * bool(len(returns)))
+        seen.update(["LF"] * bool(len(feeds) and not len(returns)))
+        if len(seen) > 1 or (len(returns) and not (np.array_equal(returns, feeds - 1) and len(ends) == len(feeds))):
             raise Unsupported(
                 f"{uri} mixes kinds of line breaks; with multiLine only Spark can read it", detail="LINE_BREAKS"
             )
-        return returns, feeds + 1
+        return ends - bool(len(returns)), ends + 1
 
     return breaks
 
@@ -117,7 +118,9 @@ def multi_line_breaks(dialect: Dialect, uri: str) -> Breaks:
 def _spans(values: pa.LargeBinaryArray) -> tuple[Bytes, Longs, Longs]:
     _, offsets, data = values.buffers()
     bounds = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-    return np.frombuffer(data if data is not None else b"", np.uint8), bounds[:-1], bounds[1:]
+    used = np.frombuffer(data if data is not None else b"", np.uint8)[bounds[0] : bounds[-1]]
+    bounds = bounds - bounds[0]
+    return used, bounds[:-1], bounds[1:]
 
 
 def _check_quotes(

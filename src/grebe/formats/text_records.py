@@ -43,6 +43,9 @@ class Records:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    def __getitem__(self, part: slice) -> "Records":
+        return Records(self.values[part], self.offsets[part])
+
     def filter(self, keep: pa.BooleanArray) -> "Records":
         return Records(self.values.filter(keep), self.offsets[keep.to_numpy(zero_copy_only=False)])
 
