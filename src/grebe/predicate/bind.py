@@ -1,0 +1,238 @@
+"""Gives a predicate the types of a schema, and the casts that Spark's analyser would insert.
+
+A bound predicate needs no context: columns carry their exact names and types, casts their mode and time zone, and constants are
+computed. Where Spark's own versions disagree about a comparison it becomes opaque, so that it neither prunes nor is evaluated.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+
+from grebe.errors import InvalidPredicate
+from grebe.predicate.arrow_types import schema_type
+from grebe.predicate.coercion import TooManyDigits, common_type, comparison_type
+from grebe.predicate.fold import fold, smallest_decimal
+from grebe.predicate.like import pattern_parts
+from grebe.predicate.resolve import resolve
+from grebe.predicate.text import to_sql
+from grebe.predicate.tree import (
+    FALSE,
+    NULL,
+    TRUE,
+    And,
+    Arithmetic,
+    Cast,
+    CastMode,
+    Column,
+    Compare,
+    Constant,
+    Contains,
+    EndsWith,
+    Holds,
+    In,
+    IsNotNull,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Opaque,
+    Operator,
+    Or,
+    Predicate,
+    StartsWith,
+    Term,
+    TruthOf,
+    columns_of,
+    type_of,
+)
+from grebe.predicate.types import BIGINT, BOOLEAN, STRING, VOID, Type, decimal_for_integral, integral_range
+from grebe.predicate.zones import zone
+
+_MIRRORED: dict[Operator, Operator] = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def bind(
+    predicate: Predicate,
+    schema: pa.Schema | Type,
+    *,
+    case_sensitive: bool = False,
+    time_zone: str = "UTC",
+    ansi: bool = True,
+) -> Predicate:
+    """The predicate over this schema, as a Spark session with these settings understands it."""
+    zone(time_zone)  # an unknown zone is refused here, not in the middle of a scan
+    kind = schema if isinstance(schema, Type) else schema_type(schema)
+    return _Binder(kind, case_sensitive, time_zone, ansi).predicate(predicate)
+
+
+def mirrored(operator: Operator) -> Operator:
+    """The operator with its sides exchanged."""
+    return _MIRRORED[operator]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A side of a comparison: its folded term, its type, and whether it is a literal in the text, which Spark's rules look at."""
+
+    term: Term
+    type: Type
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    schema: Type
+    case_sensitive: bool
+    time_zone: str
+    ansi: bool
+
+    def predicate(self, predicate: Predicate) -> Predicate:
+        match predicate:
+            case Constant():
+                return predicate
+            case And(below):
+                return And(tuple(self.predicate(one) for one in below))
+            case Or(below):
+                return Or(tuple(self.predicate(one) for one in below))
+            case Not(inner):
+                return Not(self.predicate(inner))
+            case Compare(operator, left, right):
+                return self._compare(operator, left, right)
+            case In(term, values):
+                return self._in(term, values)
+            case Holds(term):
+                return self._holds(term)
+            case IsNull(term):
+                return IsNull(self._term(term))
+            case IsNotNull(term):
+                return IsNotNull(self._term(term))
+            case Like(term, pattern, escape):
+                pattern_parts(pattern, escape)
+                return Like(self._text(term), pattern, escape)
+            case StartsWith(term, text):
+                return StartsWith(self._text(term), text)
+            case EndsWith(term, text):
+                return EndsWith(self._text(term), text)
+            case Contains(term, text):
+                return Contains(self._text(term), text)
+        raise TypeError(f"no predicate: {type(predicate).__name__}")
+
+    def _term(self, term: Term) -> Term:
+        bound = self._resolved(term)
+        folded = fold(bound)
+        return folded if folded is not None else _opaque(bound)
+
+    def _resolved(self, term: Term) -> Term:
+        match term:
+            case Column(path):
+                return resolve(path, self.schema, self.case_sensitive)
+            case Cast(inner, to, mode, time_zone):
+                resolved = self._resolved(inner)
+                # What lies inside a cast of unknown type must stay as Spark's text.
+                return Cast(resolved, to, self._mode if mode == "session" else mode, time_zone or self.time_zone)
+            case Arithmetic(operator, left, right):
+                return Arithmetic(operator, self._resolved(left), self._resolved(right))
+            case Negative(inner):
+                return Negative(self._resolved(inner))
+            case TruthOf(predicate):
+                return TruthOf(self.predicate(predicate))
+        return term
+
+    @property
+    def _mode(self) -> CastMode:
+        return "ansi" if self.ansi else "legacy"
+
+    def _cast(self, operand: _Operand, to: Type) -> Term:
+        """The implicit cast of an operand. Spark takes integers to decimals by way of the decimal that just holds them."""
+        if operand.type == to:
+            return operand.term
+        cast: Term = Cast(operand.term, to, self._mode, self.time_zone)
+        folded = fold(cast)
+        return _opaque(cast) if folded is None else folded
+
+    def _operand(self, term: Term) -> _Operand | None:
+        """None where the type cannot be known."""
+        bound = self._term(term)
+        kind = type_of(bound)
+        return None if kind is None else _Operand(bound, kind, isinstance(term, Literal))
+
+    def _compare(self, operator: Operator, left: Term, right: Term) -> Predicate:
+        one, other = self._operand(left), self._operand(right)
+        if one is None or other is None:
+            return Compare(operator, self._term(left), self._term(right))
+        whole = self._whole_number_comparison(operator, one, other)
+        if whole is not None:
+            return whole
+        equality = operator in ("=", "<=>", "<>")
+        try:
+            common = comparison_type(_digits_kind(one, other), _digits_kind(other, one), equality, self.ansi)
+        except TooManyDigits:
+            return Holds(_opaque_predicate(Compare(operator, one.term, other.term)))
+        if not common.is_scalar:
+            return Holds(_opaque_predicate(Compare(operator, one.term, other.term)))
+        return Compare(operator, self._cast(one, common), self._cast(other, common))
+
+    def _whole_number_comparison(self, operator: Operator, one: _Operand, other: _Operand) -> Predicate | None:
+        """Spark compares an integer with a written decimal as integers; with one beyond bigint not at all, even for NULL."""
+        if other.type.is_integral and one.type.is_decimal and one.written:
+            return self._whole_number_comparison(mirrored(operator), other, one)
+        bound = other.term.value if isinstance(other.term, Literal) else None
+        if operator not in ("<", "<=", ">", ">=") or not (
+            one.type.is_integral and other.written and isinstance(bound, Decimal)
+        ):
+            return None
+        low, high = integral_range(BIGINT)
+        if bound > high or bound < low:
+            return TRUE if (bound > high) == (operator in ("<", "<=")) else FALSE
+        whole = math.floor(bound) if operator in (">", "<=") else math.ceil(bound)
+        return Compare(operator, self._cast(one, BIGINT), Literal(whole, BIGINT))
+
+    def _in(self, term: Term, values: tuple[Term, ...]) -> Predicate:
+        operands = [self._operand(each) for each in (term, *values)]
+        if any(operand is None for operand in operands):
+            return In(self._term(term), tuple(self._term(value) for value in values))
+        known = [operand for operand in operands if operand is not None]
+        try:
+            common = common_type([operand.type for operand in known], self.ansi)
+        except TooManyDigits:
+            common = VOID
+        if not common.is_scalar or (common == VOID and any(operand.type != VOID for operand in known)):
+            return Holds(_opaque_predicate(In(known[0].term, tuple(operand.term for operand in known[1:]))))
+        subject, *items = (self._cast(operand, common) for operand in known)
+        if all(isinstance(item, Literal) for item in items):
+            return In(subject, tuple(items))
+        return Or(tuple(Compare("=", subject, item) for item in items))
+
+    def _holds(self, term: Term) -> Predicate:
+        bound = self._term(term)
+        kind = type_of(bound)
+        if kind == VOID:
+            return NULL
+        if kind not in (BOOLEAN, None):
+            raise InvalidPredicate(
+                f"{to_sql(bound)} is {kind}, not boolean: compare it with something", detail="TYPE_MISMATCH"
+            )
+        return Holds(bound)
+
+    def _text(self, term: Term) -> Term:
+        operand = self._operand(term)
+        return self._term(term) if operand is None else self._cast(operand, STRING)
+
+
+def _digits_kind(operand: _Operand, beside: _Operand) -> Type:
+    """Beside a decimal, a written integer counts as a decimal of just its digits."""
+    if operand.type.is_integral and beside.type.is_decimal:
+        value = operand.term.value if operand.written and isinstance(operand.term, Literal) else None
+        return smallest_decimal(value) if isinstance(value, int) else decimal_for_integral(operand.type)
+    return operand.type
+
+
+def _opaque(term: Term) -> Opaque:
+    return Opaque(to_sql(term), tuple(sorted(columns_of(term))))
+
+
+def _opaque_predicate(predicate: Predicate) -> Opaque:
+    return Opaque(to_sql(predicate), tuple(sorted(columns_of(predicate))))

@@ -1,0 +1,203 @@
+"""Predicates applied to Arrow data, with exactly Spark's answers.
+
+A row in which Spark would raise (an ANSI cast that does not fit) raises here as well, but only if the answer depends on it: `x AND
+failing` is false where x is false, whichever side is written first. Spark itself gives no promise about the order of evaluation.
+What Grebe does not know to evaluate exactly is refused with `Unsupported`, never guessed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from grebe.errors import InvalidPredicate, Unsupported
+from grebe.predicate.arrow_types import from_arrow, physical_type, to_physical
+from grebe.predicate.casts import cast_values
+from grebe.predicate.compare import compare, is_among
+from grebe.predicate.like import regular_expression
+from grebe.predicate.text import column_sql, to_sql
+from grebe.predicate.tree import (
+    And,
+    Cast,
+    Column,
+    Compare,
+    Constant,
+    Contains,
+    EndsWith,
+    Holds,
+    In,
+    IsNotNull,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Path,
+    Predicate,
+    StartsWith,
+    Term,
+    TextMatch,
+    TruthOf,
+    opaque_terms,
+    type_of,
+)
+from grebe.predicate.types import Type
+from grebe.predicate.vector import Vector, either
+
+_NULL = pa.scalar(None, pa.bool_())
+
+
+def evaluate(data: pa.Table | pa.RecordBatch, predicate: Predicate) -> pa.BooleanArray:
+    """True, false or NULL for every row. The predicate must be bound."""
+    if unknown := opaque_terms(predicate):
+        raise _unknown(unknown[0])
+    batches = [data] if isinstance(data, pa.RecordBatch) else data.to_batches()
+    answers = [_answer(_Rows(batch).truth(predicate)) for batch in batches]
+    return pa.concat_arrays(answers) if answers else pa.array([], pa.bool_())
+
+
+def matches(data: pa.Table | pa.RecordBatch, predicate: Predicate) -> pa.BooleanArray:
+    """True for the rows that a WHERE keeps, false for the others; no NULLs."""
+    return pc.fill_null(evaluate(data, predicate), False)
+
+
+def _answer(truth: Vector) -> pa.Array:
+    if truth.failed is not None and truth.failed.any():
+        raise InvalidPredicate(
+            f"a cast in the predicate does not fit {int(truth.failed.sum())} of {len(truth.failed)} rows, and Spark in ANSI mode "
+            "would fail on them; use TRY_CAST, or leave these rows out by a further condition",
+            detail="CAST_FAILED",
+        )
+    return truth.values
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Evaluation over one batch."""
+
+    batch: pa.RecordBatch
+
+    def truth(self, predicate: Predicate) -> Vector:
+        match predicate:
+            case And(below):
+                return self._combined(below, pc.and_kleene, decided=False)
+            case Or(below):
+                return self._combined(below, pc.or_kleene, decided=True)
+            case Not(inner):
+                below_it = self.truth(inner)
+                return Vector(pc.invert(below_it.values), below_it.failed)
+            case Constant(value):
+                return self._everywhere(value)
+            case Holds(term):
+                return self._column(term)
+            case Compare(operator, left, right):
+                one, one_failed = self._side(left)
+                other, other_failed = self._side(right)
+                failed = either(one_failed, other_failed)
+                return self._result(compare(operator, one, other), failed)
+            case In(term, values):
+                subject = self._column(term)
+                return self._result(is_among(subject.values, _items(values, subject.values.type)), subject.failed)
+            case IsNull(term):
+                inner_value = self._nullness(term)
+                return self._result(inner_value.values.is_null(), inner_value.failed)
+            case IsNotNull(term):
+                inner_value = self._nullness(term)
+                return self._result(inner_value.values.is_valid(), inner_value.failed)
+            case Like() | StartsWith() | EndsWith() | Contains():
+                subject = self._column(predicate.term)
+                return self._result(_text_match(predicate, subject.values), subject.failed)
+        raise TypeError(f"no predicate: {type(predicate).__name__}")
+
+    def _combined(self, below: tuple[Predicate, ...], kernel: Any, decided: bool) -> Vector:
+        """`decided`: the value of one operand that settles the whole."""
+        whole = self._everywhere(not decided)
+        for predicate in below:
+            operand = self.truth(predicate)
+            values = kernel(whole.values, operand.values)
+            failed = either(whole.failed, operand.failed)
+            if failed is not None:
+                settled = pc.fill_null(pc.equal(values, decided), False).to_numpy(zero_copy_only=False)
+                failed = failed & ~settled
+            whole = Vector(values, failed)
+        return whole
+
+    def _everywhere(self, value: bool | None) -> Vector:
+        return Vector(pa.repeat(pa.scalar(value, pa.bool_()), self.batch.num_rows))
+
+    def _result(self, values: Any, failed: np.ndarray[Any, Any] | None) -> Vector:
+        """Kernels give a scalar when both sides are constants, and an answer where a failed row was NULL."""
+        if isinstance(values, pa.Scalar):
+            values = pa.repeat(values, self.batch.num_rows)
+        if failed is not None:
+            values = pc.if_else(pa.array(failed), _NULL, values)
+        return Vector(values, failed)
+
+    def _side(self, term: Term) -> tuple[Any, Any]:
+        if isinstance(term, Literal):
+            return pa.scalar(term.value, physical_type(term.type)), None
+        vector = self._column(term)
+        return vector.values, vector.failed
+
+    def _column(self, term: Term) -> Vector:
+        """A term as an array in the physical form of its type."""
+        match term:
+            case Literal(value, kind):
+                return Vector(pa.repeat(pa.scalar(value, physical_type(kind)), self.batch.num_rows))
+            case Column(path, kind) if kind is not None:
+                return _stored(self._field(path), kind, path)
+            case TruthOf(predicate):
+                return self.truth(predicate)
+            case Cast(inner, to, mode, time_zone):
+                return self._cast(inner, to, mode, time_zone)
+            case Opaque():
+                raise _unknown(term)
+        raise TypeError(f"not bound: {type(term).__name__}")
+
+    def _cast(self, inner: Term, to: Type, mode: Any, time_zone: str) -> Vector:
+        source = type_of(inner)
+        if source is None or not source.is_scalar or not to.is_scalar:
+            raise Unsupported(f"{to_sql(inner)} cannot be cast to {to} without Spark", detail="CAST")
+        value = self._column(inner)
+        result = cast_values(value.values, source, to, mode, time_zone)
+        return Vector(result.values, either(value.failed, result.failed))
+
+    def _nullness(self, term: Term) -> Vector:
+        """For IS NULL alone the type of a column does not matter."""
+        return Vector(self._field(term.path)) if isinstance(term, Column) else self._column(term)
+
+    def _field(self, path: Path) -> pa.Array:
+        index = self.batch.schema.get_field_index(path[0])
+        if index < 0:
+            raise InvalidPredicate(f"column {column_sql(path)} is not in the data", detail="UNKNOWN_COLUMN")
+        field = self.batch.column(index)
+        return pc.struct_field(field, list(path[1:])) if len(path) > 1 else field
+
+
+def _stored(array: pa.Array, kind: Type, path: Path) -> Vector:
+    """A stored column in the form of the type it was bound to, which may be wider than that of one file."""
+    own = from_arrow(array.type)
+    if not own.is_scalar or not kind.is_scalar:
+        raise Unsupported(f"comparing {column_sql(path)}, which is {own}, without Spark", detail="TYPE")
+    return cast_values(to_physical(array, own), own, kind, "ansi", "UTC")
+
+
+def _items(values: tuple[Term, ...], arrow: pa.DataType) -> pa.Array:
+    return pa.array([value.value for value in values if isinstance(value, Literal)], arrow)
+
+
+def _text_match(match: TextMatch, values: pa.Array) -> pa.Array:
+    if isinstance(match, StartsWith):
+        return pc.starts_with(values, match.text)
+    if isinstance(match, EndsWith):
+        return pc.ends_with(values, match.text)
+    if isinstance(match, Contains):
+        return pc.match_substring(values, match.text)
+    return pc.match_substring_regex(values, regular_expression(match.pattern, match.escape))
+
+
+def _unknown(term: Opaque) -> Unsupported:
+    return Unsupported(f"{term.text} cannot be evaluated without Spark", detail="OPAQUE_TERM")

@@ -1,0 +1,102 @@
+"""SQL text cut into tokens, by the rules of Spark's own lexer.
+
+(sqlglot's tree loses what matters here: `CAST` and `TRY_CAST` become one, `'a''b'` is read as in Spark 3, `a = b < c` is grouped
+from the right. It is used, through `opaque_sql`, for what lies beyond the grammar of predicates.)
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from grebe.errors import InvalidPredicate
+
+Kind: TypeAlias = OneOf["word", "name", "number", "string", "raw", "hex", "sign", "end"]
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>    (?: \s | --[^\r\n]* | /\*.*?\*/ )+ )
+  | (?P<raw>      [rR] (?: '[^']*' | "[^"]*" ) )
+  | (?P<hex>      [xX] (?: '[^']*' | "[^"]*" ) )
+  | (?P<string>   ' (?: [^'\\] | \\. | '' )* ' | " (?: [^"\\] | \\. | "" )* " )
+  | (?P<number>   (?: \d+\.?\d* | \.\d+ ) (?: [eE][+-]?\d+ )? (?: [bB][dD] | [lLsSyYdDfF] )? (?!\w) )
+  | (?P<word>     \w+ )
+  | (?P<name>     ` (?: [^`] | `` )+ ` )
+  | (?P<sign>     <=> | <= | >= | <> | != | == | => | -> | :: | \|\| | >>> | << | >> | [-+*/%&|^~=<>!(),.\[\]:] )
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_UNICODE_WORD = re.compile(r"\w+")
+_ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
+_CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: Kind
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def word(self) -> str:
+        """The word in lower case; empty for what is no word, so that it compares unequal to every keyword."""
+        return self.text.lower() if self.kind == "word" else ""
+
+    def is_sign(self, *signs: str) -> bool:
+        return self.kind == "sign" and self.text in signs
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens, the last of kind `end`."""
+    found: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position) or _UNICODE_WORD.match(text, position)
+        if match is None:
+            raise syntax_error(position, _lexical_problem(text[position]))
+        kind = match.lastgroup or "word"
+        if kind != "blank":
+            found.append(Token(kind, match[0], position))  # type: ignore[arg-type]  # the group names are the kinds
+        position = match.end()
+    return [*found, Token("end", "", len(text))]
+
+
+def _lexical_problem(character: str) -> str:
+    if character in "'\"`":
+        return "a quote is opened here and not closed"
+    return "this character means nothing in SQL"
+
+
+def syntax_error(position: int, problem: str) -> InvalidPredicate:
+    return InvalidPredicate(f"cannot parse the predicate at character {position + 1}: {problem}", detail="SYNTAX")
+
+
+def string_value(token: Token) -> str:
+    """What a string literal means. A doubled quote is one quote, as in Spark 4."""
+    if token.kind == "raw":
+        return token.text[2:-1]
+    quote, body = token.text[0], token.text[1:-1]
+    if "\\" not in body:
+        return body.replace(quote * 2, quote)
+    pieces: list[str] = []
+    end = 0
+    for escape in _ESCAPED.finditer(body):
+        pieces += (body[end : escape.start()].replace(quote * 2, quote), _unescaped(escape))
+        end = escape.end()
+    return "".join((*pieces, body[end:].replace(quote * 2, quote)))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    four, eight, octal, character = escape.groups()
+    if four or eight:
+        code = int(four or eight, 16)
+        return chr(code) if code <= 0x10FFFF else escape[0][1:]
+    if octal:
+        return chr(int(octal, 8))
+    if character in "%_":
+        return "\\" + character  # kept for LIKE
+    return _CONTROL.get(character, character)

@@ -1,0 +1,273 @@
+"""The predicate tree that every index kind and both engines share.
+
+A tree is made by `parse` or `builder`, given types and Spark's implicit casts by `bind`, brought to one form by `normalise`, and
+then read by index probes and by `evaluate`. Nodes are frozen values: equal trees compare equal and hash alike.
+
+What is not understood becomes an `Opaque` term. It can never prune, and evaluating it is refused.
+"""
+
+import struct as binary_layout
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal as OneOf
+from typing import NoReturn, TypeAlias
+
+from grebe.predicate.types import BOOLEAN, Type
+
+Path: TypeAlias = tuple[str, ...]
+Value: TypeAlias = bool | int | float | Decimal | str | bytes | None
+Operator: TypeAlias = OneOf["=", "<=>", "<>", "<", "<=", ">", ">="]
+ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%", "div"]
+CastMode: TypeAlias = OneOf["session", "ansi", "legacy", "try"]
+
+
+class Term:
+    """Something with a value in every row."""
+
+    __slots__ = ()
+
+
+class Predicate:
+    """Something that is true, false or NULL in every row."""
+
+    __slots__ = ()
+
+    def __and__(self, other: "Predicate") -> "Predicate":
+        return And((self, other)) if isinstance(other, Predicate) else NotImplemented
+
+    def __or__(self, other: "Predicate") -> "Predicate":
+        return Or((self, other)) if isinstance(other, Predicate) else NotImplemented
+
+    def __invert__(self) -> "Predicate":
+        return Not(self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a predicate has no truth of its own, only in each row: write & | ~ instead of and, or, not, put each comparison in "
+            "parentheses, and use .between(a, b) instead of a <= col <= b"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Term):
+    """A column, or a field inside structs. `type` is known once bound."""
+
+    path: Path
+    type: Type | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Term):
+    """A constant. Dates are days and timestamps microseconds since 1970, since Spark's range is wider than Python's."""
+
+    value: Value
+    type: Type
+
+    def _key(self) -> object:
+        # NaN must equal itself here, and -0.0 differs from 0.0 as soon as it is cast to a string.
+        value = binary_layout.pack(">d", self.value) if isinstance(self.value, float) else self.value
+        return self.type, value
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Literal) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Term):
+    """A conversion. `session` means by the session's ANSI setting; binding resolves it, and fills in the time zone."""
+
+    term: Term
+    to: Type
+    mode: CastMode = "session"
+    time_zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Term):
+    """Arithmetic on constants, folded by binding. (Arithmetic on columns is opaque.)"""
+
+    operator: ArithmeticOperator
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Term):
+    """The minus sign before a constant that is not itself a number: `-(1 + 2)`."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class TruthOf(Term):
+    """A predicate used as a boolean value: `(a = 1) IS NULL`."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Term):
+    """SQL text that Grebe does not understand, and the columns it mentions."""
+
+    text: str
+    columns: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Predicate):
+    value: bool | None
+
+
+TRUE = Constant(True)
+FALSE = Constant(False)
+NULL = Constant(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Holds(Predicate):
+    """A boolean term taken as a predicate: `WHERE flag`."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Predicate):
+    operator: Operator
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class In(Predicate):
+    term: Term
+    values: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Predicate):
+    """SQL's LIKE. `%` stands for any text, `_` for one character, `escape` takes the meaning from either."""
+
+    term: Term
+    pattern: str
+    escape: str = "\\"
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(Predicate):
+    term: Term
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndsWith(Predicate):
+    term: Term
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(Predicate):
+    term: Term
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Predicate):
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class IsNotNull(Predicate):
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Predicate):
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class And(Predicate):
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Predicate):
+    predicates: tuple[Predicate, ...]
+
+
+TextMatch: TypeAlias = Like | StartsWith | EndsWith | Contains
+
+
+def terms_of(predicate: Predicate) -> tuple[Term, ...]:
+    """The terms directly in a predicate that has no predicates below it; none for AND, OR, NOT and constants."""
+    match predicate:
+        case Compare(_, left, right):
+            return (left, right)
+        case In(term, values):
+            return (term, *values)
+        case (
+            Holds(term)
+            | IsNull(term)
+            | IsNotNull(term)
+            | Like(term)
+            | StartsWith(term)
+            | EndsWith(term)
+            | Contains(term)
+        ):
+            return (term,)
+    return ()
+
+
+def walk(node: Term | Predicate) -> Iterator[Term | Predicate]:
+    """The node and all below it, each before its children."""
+    pending: list[Term | Predicate] = [node]
+    while pending:
+        here = pending.pop()
+        yield here
+        match here:
+            case And(below) | Or(below):
+                pending.extend(reversed(below))
+            case Not(inner) | TruthOf(inner):
+                pending.append(inner)
+            case Cast(inner) | Negative(inner):
+                pending.append(inner)
+            case Arithmetic(_, left, right):
+                pending += (right, left)
+            case Predicate():
+                pending.extend(reversed(terms_of(here)))
+
+
+def columns_of(node: Term | Predicate) -> frozenset[Path]:
+    """Every column that the value of this node can depend on."""
+    found: set[Path] = set()
+    for here in walk(node):
+        if isinstance(here, Column):
+            found.add(here.path)
+        elif isinstance(here, Opaque):
+            found.update(here.columns)
+    return frozenset(found)
+
+
+def opaque_terms(node: Term | Predicate) -> tuple[Opaque, ...]:
+    """What is not understood in this node, in the order of the text."""
+    return tuple(here for here in walk(node) if isinstance(here, Opaque))
+
+
+def is_constant(term: Term) -> bool:
+    return not any(isinstance(here, Column | Opaque) for here in walk(term))
+
+
+def type_of(term: Term) -> Type | None:
+    """The type of a bound term; None where it cannot be known."""
+    match term:
+        case Column(_, kind) | Literal(_, kind):
+            return kind
+        case Cast(_, to):
+            return to
+        case TruthOf():
+            return BOOLEAN
+    return None
