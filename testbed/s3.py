@@ -3,7 +3,8 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def s3_server() -> Iterator[S3Server]:
         "-master.volumeSizeLimitMB=64",
         "-volume.max=100",
         "-master.telemetry=false",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
         *(f"-{name}={port}" for name, port in ports.items()),
     ]
     probe = S3Store(
@@ -82,6 +85,16 @@ def s3_server() -> Iterator[S3Server]:
             return False
         return True
 
-    with running(folder, command) as child:
-        child.wait_until(a_put_succeeds)
-        yield server
+    try:
+        with running(folder, command) as child:
+            child.wait_until(a_put_succeeds)
+            yield server
+    finally:
+        _remove_sockets(ports.values())
+
+
+def _remove_sockets(ports: Iterable[int]) -> None:
+    """The server also listens on sockets in the machine's folder for temporary files, wherever it is told to work."""
+    for port in ports:
+        for socket in Path(tempfile.gettempdir()).glob(f"seaweedfs-*-{port}.sock"):
+            socket.unlink(missing_ok=True)

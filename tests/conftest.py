@@ -13,6 +13,7 @@ from testbed.azure import AzureServer
 from testbed.azure import azure_server as start_azure
 from testbed.hdfs import HdfsServer
 from testbed.hdfs import hdfs_server as start_hdfs
+from testbed.proxy import FaultProxy, fault_proxy
 from testbed.recipes import StoreRecipe
 from testbed.s3 import S3Server
 from testbed.s3 import s3_server as start_s3
@@ -64,6 +65,26 @@ def local_recipe(tmp_path: Path) -> StoreRecipe:
 @pytest.fixture
 def s3_recipe(s3_server: S3Server) -> StoreRecipe:
     return StoreRecipe(s3_server.uri(SYSTEM.new_id()), s3_server.storage_options)
+
+
+@pytest.fixture(scope="session")
+def worker_proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
+    with fault_proxy(s3_server.endpoint) as started:
+        yield started
+
+
+@pytest.fixture
+def proxy(worker_proxy: FaultProxy) -> Iterator[FaultProxy]:
+    """In front of the S3 server; lets everything pass until told otherwise."""
+    worker_proxy.plan()
+    yield worker_proxy
+    worker_proxy.plan()
+
+
+@pytest.fixture
+def proxied_s3_recipe(s3_server: S3Server, proxy: FaultProxy) -> StoreRecipe:
+    options = {**s3_server.storage_options, "endpoint": proxy.endpoint, "timeout": "2s", "retry_timeout": "5"}
+    return StoreRecipe(s3_server.uri(SYSTEM.new_id()), options)
 
 
 @pytest.fixture

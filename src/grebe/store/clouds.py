@@ -30,7 +30,8 @@ def open_s3(uri: str, options: Mapping[str, str]) -> ObjectStore:
     from obstore.store import S3Store
 
     bucket, base = _parts(uri)
-    settings, provider = with_profile(_lower(options))
+    # A bulk delete of one object is a request that fewer servers know.
+    settings, provider = with_profile({"disable_bulk_delete": "true", **_lower(options)})
     return _opened(
         uri, base, settings, lambda config, retry: S3Store(bucket, config=config, retry_config=retry, **provider)
     )

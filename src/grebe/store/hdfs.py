@@ -6,16 +6,13 @@ node. A crash leaves at most a draft, which no listing shows and no name refers 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
 from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
 from grebe.store.ranges import cut, spans
-
-if TYPE_CHECKING:
-    pass
 
 # By default the client tries for three minutes. Whoever waits for a commit repeats it by himself.
 _PATIENCE = {
@@ -24,6 +21,9 @@ _PATIENCE = {
     "dfs.client.failover.sleep.max.millis": "1000",
     "dfs.client.socket-timeout": "20000",
 }
+# The name node asks for blocks of at least this size (dfs.namenode.fs-limits.min-block-size).
+_ONE_BLOCK = 1 << 20
+_TRIES_FOR_LAST_BLOCK = 100
 
 
 class HdfsStore:
@@ -47,7 +47,8 @@ class HdfsStore:
 
     def get(self, path: str) -> bytes:
         with self._failures(path):
-            return bytes(self._client.read(self._place(path)).read(-1))
+            reader = self._reader(path)
+            return bytes(reader.read(-1))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]
@@ -55,7 +56,7 @@ class HdfsStore:
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         asked = self.spans(ranges)
         with self._failures(path):
-            reader = self._client.read(self._place(path))
+            reader = self._reader(path, min_end=max(start + length for start, length in asked) if asked else 0)
             return cut(ranges, asked, [_read(reader, start, length) for start, length in asked])
 
     @staticmethod
@@ -97,6 +98,23 @@ class HdfsStore:
 
     def _place(self, path: str) -> str:
         return self._base + checked(path)
+
+    def _reader(self, path: str, min_end: int = 0) -> Any:
+        """Opens a file whose every byte can be read.
+
+        Right after a file was closed its last block may be missing from what the client sees of it, until the data nodes have
+        reported it: under load one read in fifty found it empty. The name node knows the true length from the start.
+        """
+        place = self._place(path)
+        for _ in range(_TRIES_FOR_LAST_BLOCK):
+            reader = self._client.read(place)
+            seen = len(reader)
+            if 0 < seen < _ONE_BLOCK and seen >= min_end:
+                return reader
+            if seen >= self._client.get_file_info(place).length:
+                return reader
+            SYSTEM.sleep(0.02)
+        raise OutcomeUnknown(f"{self._uri}/{path}: its last block has not been reported by the data nodes yet")
 
     def _write_and_rename(self, path: str, data: bytes, *, overwrite: bool) -> None:
         from hdfs_native import WriteOptions

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _PAST_THE_END = re.compile(r"status code: 416|Wanted range starting at \d+, but object was only \d+ bytes long")
-_TRY_AGAIN = {"408", "425", "429"}
+_TRY_AGAIN = {"408", "409", "425", "429"}
 _REASONS = {
     "timed out": re.compile(r"TimedOut|timed out|deadline", re.IGNORECASE),
     "connection refused": re.compile(r"connection ?refused", re.IGNORECASE),
@@ -79,7 +79,7 @@ class ObjectStore:
         import obstore
 
         key = self._key_to_write(path)
-        with _Failures(self._uri, path, writing=True):
+        with _Failures(self._uri, path, writing=True, conditional=True):
             obstore.put(self._client, key, data, mode="create")
 
     def put(self, path: str, data: bytes) -> None:
@@ -181,10 +181,13 @@ def _safe_offset(start_after: str, prefix_length: int) -> str | None:
 class _Failures:
     """Turns what obstore raises into the outcomes of the protocol, without its text."""
 
-    def __init__(self, uri: str, path: str, *, writing: bool = False, listing: bool = False) -> None:
+    def __init__(
+        self, uri: str, path: str, *, writing: bool = False, conditional: bool = False, listing: bool = False
+    ) -> None:
         self._where = f"{uri}/{path}".rstrip("/")
         self._uri = uri
         self._writing = writing
+        self._conditional = conditional
         self._listing = listing
 
     def __enter__(self) -> None:
@@ -207,7 +210,8 @@ class _Failures:
         found = _STATUS.search(text)
         status = found[1] if found else ""
         if isinstance(error, AlreadyExistsError | PreconditionError):
-            return ObjectExists(f"{self._where} exists already")
+            # Without a condition the store only means that another write is under way.
+            return (ObjectExists if self._conditional else OutcomeUnknown)(f"{self._where} exists already")
         if "169.254.169.254" in text or "metadata.google.internal" in text:
             return StoreRefused(
                 f"no credentials for {self._where}: none in storage_options, the environment or a profile, and this machine has no "

@@ -101,6 +101,6 @@ def _remove(store: Store, names: list[str]) -> None:
 def _refusal(store: Store) -> StoreRefused:
     return StoreRefused(
         f"{store.uri} ignores the condition of put-if-absent: of two writers of one name both win, so a log on it would lose "
-        "commits. Keep the indexes on a store that honours it (any large cloud, HDFS, a local disk, a recent S3 server) with location=…",
+        "commits. Keep the indexes on a store that honours it (a large cloud, HDFS, a local disk, a new S3 server) by location=…",
         detail="NO_PUT_IF_ABSENT",
     )
