@@ -232,17 +232,19 @@ class TestListing:
         # All servers run here, and none counts in more than whole seconds.
         assert before - 1000 <= first <= SYSTEM.now_ms() + 1000
 
-    def test_more_objects_than_a_page_are_all_listed(self, store: Store, request: pytest.FixtureRequest) -> None:
-        expected = [f"many/{number:06d}" for number in range(2500)]
+    def test_more_objects_than_a_page_are_all_listed(self, store: Store) -> None:
+        # A page has a thousand, but on our HDFS a hundred.
+        expected = [f"many/{number:06d}" for number in range(250 if store.uri.startswith("hdfs:") else 2500)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda path: store.put(path, b""), expected))
         assert paths(store, "many") == expected
-        assert paths(store, "many", expected[1200]) == expected[1201:]
+        assert paths(store, "many", expected[120]) == expected[121:]
 
 
 class TestConcurrency:
     def test_of_eight_writers_exactly_one_wins_each_key(self, store: Store) -> None:
-        writers, keys = 8, 12
+        # The S3 server lets each loser of a race wait for a second or more.
+        writers, keys = 8, 3 if store.uri.startswith("s3:") else 12
         barrier = threading.Barrier(writers)
 
         def write(writer: int) -> list[str]:

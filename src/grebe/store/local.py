@@ -31,7 +31,7 @@ class LocalStore:
 
     @property
     def uri(self) -> str:
-        return f"file://{self._root}".rstrip("/")
+        return "file://" + str(self._root).rstrip("/")
 
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"

@@ -169,6 +169,7 @@ def _safe_offset(start_after: str, prefix_length: int) -> str | None:
     the folder `a` as well. Both happen only where a name goes on with a character below `/`, or ends: so the offset stops short of
     the first such place.
     """
+    start_after = start_after.rstrip("/")
     for place in range(1, len(start_after)):
         if start_after[place] < "/" and start_after[place - 1] != "/":
             break

@@ -11,7 +11,8 @@ _TELLING = re.compile(
 _USER_INFO = re.compile(r"(?<=://)[^/\s\"'@]+@(?=[^/\s\"']*)")
 _QUERY = re.compile(r"\?[^\s\"'<>)]+")
 _ASSIGNED = re.compile(
-    r"(?i)\b([\w.-]*(?:secret|password|token|signature|credential|authorization|sig|key))(\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)"
+    r"(?i)\b((?:[\w.-]*(?:secret|passw|token|signature|credential|authorization)[\w.-]*|sig|[\w.-]+[_.-]key)\s*[=:]\s*)"
+    r"(\"[^\"]*\"|'[^']*'|[^\s,;&]+)"
 )
 _LONGEST = 300
 
@@ -30,5 +31,5 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
             line = line.replace(secret, _SHOWN)
     line = _USER_INFO.sub("", line)
     line = _QUERY.sub("", line)
-    line = _ASSIGNED.sub(rf"\1\2{_SHOWN}", line)
+    line = _ASSIGNED.sub(rf"\1{_SHOWN}", line)
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " …"
