@@ -23,6 +23,7 @@ _FROM_PYSPARK = [
     "log4j-api",
     "log4j-core",
     "log4j-slf4j2-impl",
+    "log4j-1.2-api",  # Hadoop 3.3, which comes with Spark 3.5, still speaks to log4j 1
     "py4j",
 ]
 
@@ -79,6 +80,9 @@ def _start_cluster(child: Child) -> int:
         configuration.set("dfs.ls.limit", "100")
         # What is written is thrown away with the server: nothing is gained by waiting for the disk.
         configuration.set("dfs.namenode.edits.noeditlogchannelflush", "true")
+        # Hadoop 3.3 logs its metrics through classes of log4j 1 that the bridge does not have.
+        configuration.set("dfs.namenode.metrics.logger.period.seconds", "0")
+        configuration.set("dfs.datanode.metrics.logger.period.seconds", "0")
         folder = gateway.jvm.java.io.File(str(child.folder / "dfs"))
         builder = gateway.jvm.org.apache.hadoop.hdfs.MiniDFSCluster.Builder(configuration, folder)
         cluster = builder.numDataNodes(2).nameNodePort(0).build()

@@ -102,8 +102,9 @@ class HdfsStore:
     def _reader(self, path: str, min_end: int = 0) -> Any:
         """Opens a file whose every byte can be read.
 
-        Right after a file was closed its last block may be missing from what the client sees of it, until the data nodes have
-        reported it: under load one read in fifty found it empty. The name node knows the true length from the start.
+        Where a file may be closed before its last block is reported (dfs.namenode.file.close.num-committed-allowed), the client
+        opens it without that block for a moment: under load one read in fifty found a small file empty. The name node knows the
+        true length from the start.
         """
         place = self._place(path)
         for _ in range(_TRIES_FOR_LAST_BLOCK):
