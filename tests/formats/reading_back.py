@@ -54,14 +54,14 @@ def all_rows(kind: Format, file: DataFile, reading: Reading, names: Sequence[str
         locators.append(located.locators)
     if not records:
         return []
-    read = pa.Table.from_batches(records)
+    rows = plain(pa.Table.from_batches(records))
     where = pa.Table.from_batches(locators).combine_chunks().to_batches()[0]
     order = np.random.default_rng(7).permutation(where.num_rows)
     shuffled = where.take(pa.array(order))
-    assert plain(kind.fetch(file, reading, shuffled, names)) == [plain(read)[i] for i in order]
-    assert plain(kind.fetch(file, reading, shuffled.slice(0, 1), names)) == [plain(read)[order[0]]]
+    assert plain(kind.fetch(file, reading, shuffled, names)) == [rows[i] for i in order]
+    assert plain(kind.fetch(file, reading, shuffled.slice(0, 1), names)) == [rows[order[0]]]
     assert plain(kind.fetch(file, reading, shuffled.slice(0, 0), names)) == []
-    return plain(read)
+    return rows
 
 
 def plain(table: pa.Table) -> list[Row]:
@@ -85,7 +85,7 @@ def comparable(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: comparable(part) for key, part in value.items()}
     if isinstance(value, list):
-        if value and all(isinstance(part, tuple) for part in value):
+        if value and all(type(part) is tuple for part in value):
             return {key: comparable(part) for key, part in value}
         return [comparable(part) for part in value]
     return value

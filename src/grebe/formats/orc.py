@@ -1,16 +1,17 @@
 """ORC: records by row number."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from grebe.errors import UnreadableFile, Unsupported
+from grebe.errors import Unsupported
 from grebe.formats.local_time import instants
 from grebe.formats.options import OptionTable
 from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns
-from grebe.formats.range_file import RangeFile
+from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading
 from grebe.formats.spark_types import TIMESTAMP_NTZ, spark_type, type_text
 from grebe.formats.unite import find_name, unite
@@ -31,14 +32,14 @@ class OrcFormat:
     by_position = False
 
     def columns(self, file: DataFile, options: Mapping[str, str]) -> tuple[Column, ...]:
-        return tuple(Column(field.name, _type_text(field)) for field in _opened(file).schema)
+        return tuple(Column(field.name, _type_text(field)) for field in _opened(file).orc.schema)
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))
         opened = _opened(file)
         wanted = wanted_columns(reading, names)
         row = 0
-        for stripe in range(opened.nstripes):
+        for stripe in range(opened.orc.nstripes):
             batch = _stripe(opened, stripe, wanted, reading, file)
             numbers = pa.array(np.arange(row, row + batch.num_rows))
             yield Located(unite(batch, wanted, file.uri), pa.record_batch([numbers], schema=self.locator.schema))
@@ -52,12 +53,14 @@ class OrcFormat:
         rows = locators.column("row").to_numpy()
         wanted = wanted_columns(reading, names)
         opened = _opened(file)
-        if len(rows) and (rows.min() < 0 or rows.max() >= opened.nrows):
-            raise Unsupported(f"{file.uri} has {opened.nrows} rows, so none with number {rows.max()}", detail="LOCATOR")
+        if len(rows) and (rows.min() < 0 or rows.max() >= opened.orc.nrows):
+            raise Unsupported(
+                f"{file.uri} has {opened.orc.nrows} rows, so none with number {rows.max()}", detail="LOCATOR"
+            )
         start, places = 0, np.zeros(len(rows), np.int64)
         found: list[pa.RecordBatch] = []
-        for stripe in range(opened.nstripes):
-            count = _count(opened, stripe, file)
+        for stripe in range(opened.orc.nstripes):
+            count = _count(opened, stripe)
             here = (rows >= start) & (rows < start + count)
             if here.any():
                 places[here] = rows[here] - start + sum(batch.num_rows for batch in found)
@@ -68,15 +71,16 @@ class OrcFormat:
         )
 
 
-def _opened(file: DataFile) -> orc.ORCFile:
-    try:
-        return orc.ORCFile(pa.PythonFile(RangeFile(file), "r"))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _unreadable(file, error) from error
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    orc: orc.ORCFile
+    raw: RangeFile
 
 
-def _unreadable(file: DataFile, error: Exception) -> UnreadableFile:
-    return UnreadableFile(f"{file.uri} is no ORC file that can be read: {error}", detail="ORC")
+def _opened(file: DataFile) -> _Opened:
+    raw = RangeFile(file)
+    with arrow_errors(raw, "ORC"):
+        return _Opened(orc.ORCFile(pa.PythonFile(raw, "r")), raw)
 
 
 def _type_text(field: pa.Field) -> str:
@@ -86,17 +90,13 @@ def _type_text(field: pa.Field) -> str:
     return "timestamp" if pa.types.is_timestamp(field.type) else type_text(spark_type(field.type))
 
 
-def _stripe(
-    opened: orc.ORCFile, stripe: int, wanted: Sequence[Column], reading: Reading, file: DataFile
-) -> pa.RecordBatch:
-    schema = opened.schema
+def _stripe(opened: _Opened, stripe: int, wanted: Sequence[Column], reading: Reading, file: DataFile) -> pa.RecordBatch:
+    schema = opened.orc.schema
     names = [name for column in wanted if (name := find_name(column.name, schema.names)) is not None]
     if not names:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * _count(opened, stripe, file), pa.struct([])))
-    try:
-        batch = opened.read_stripe(stripe, names).select(names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _unreadable(file, error) from error
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * _count(opened, stripe), pa.struct([])))
+    with arrow_errors(opened.raw, "ORC"):
+        batch = opened.orc.read_stripe(stripe, names).select(names)
     types = {name: column.type for column in wanted if (name := find_name(column.name, schema.names)) is not None}
     arrays = [_timed(batch.column(i), types[name], reading.time_zone, file) for i, name in enumerate(names)]
     return pa.record_batch(arrays, names=names)
@@ -118,13 +118,11 @@ def _timed(array: pa.Array, wanted: str, zone: str | None, file: DataFile) -> pa
     return array
 
 
-def _count(opened: orc.ORCFile, stripe: int, file: DataFile) -> int:
-    if opened.nstripes == 1:
-        return int(opened.nrows)
-    try:
-        return int(opened.read_stripe(stripe, opened.schema.names[:1]).num_rows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _unreadable(file, error) from error
+def _count(opened: _Opened, stripe: int) -> int:
+    if opened.orc.nstripes == 1:
+        return int(opened.orc.nrows)
+    with arrow_errors(opened.raw, "ORC"):
+        return int(opened.orc.read_stripe(stripe, opened.orc.schema.names[:1]).num_rows)
 
 
 ORC = OrcFormat()

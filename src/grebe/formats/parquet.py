@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.options import OptionTable
 from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns
-from grebe.formats.range_file import RangeFile
+from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading, columns_of
 from grebe.formats.spark_types import TIMESTAMP, spark_type, type_text
 from grebe.formats.unite import find_name, unite
@@ -38,14 +39,14 @@ class ParquetFormat:
         metadata = opened.metadata.metadata or {}
         if _SPARK_SCHEMA in metadata:
             return columns_of(json.loads(metadata[_SPARK_SCHEMA]))
-        return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened))
+        return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened.parquet))
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))
         opened = _opened(file)
         wanted = wanted_columns(reading, names)
         row = 0
-        for batch in _batches(opened, range(opened.metadata.num_row_groups), wanted, file):
+        for batch in _batches(opened, range(opened.metadata.num_row_groups), wanted):
             records = unite(batch, wanted, file.uri)
             numbers = pa.array(np.arange(row, row + batch.num_rows))
             yield Located(records, pa.record_batch([numbers], schema=self.locator.schema))
@@ -61,7 +62,7 @@ class ParquetFormat:
         opened = _opened(file)
         counts = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
         groups, places = _groups_of(counts, locators.column("row").to_numpy(), file)
-        batches = [unite(batch, wanted, file.uri) for batch in _batches(opened, groups, wanted, file)]
+        batches = [unite(batch, wanted, file.uri) for batch in _batches(opened, groups, wanted)]
         table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
         return table.take(pa.array(places))
 
@@ -83,61 +84,67 @@ def _groups_of(
     return needed.tolist(), rows - starts[group] + new_starts[group]
 
 
-def _opened(file: DataFile) -> pq.ParquetFile:
-    try:
-        return pq.ParquetFile(pa.PythonFile(RangeFile(file), "r"), coerce_int96_timestamp_unit="us", pre_buffer=True)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _unreadable(file, error) from error
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    parquet: pq.ParquetFile
+    raw: RangeFile
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        return self.parquet.metadata
 
 
-def _unreadable(file: DataFile, error: Exception) -> UnreadableFile:
-    return UnreadableFile(f"{file.uri} is no Parquet file that can be read: {error}", detail="PARQUET")
+def _opened(file: DataFile) -> _Opened:
+    raw = RangeFile(file)
+    with arrow_errors(raw, "Parquet"):
+        return _Opened(pq.ParquetFile(pa.PythonFile(raw, "r"), coerce_int96_timestamp_unit="us", pre_buffer=True), raw)
 
 
 def _schema(opened: pq.ParquetFile) -> pa.Schema:
-    """Of Arrow, with the timestamps that Spark takes for instants marked as such: Arrow forgets which were INT96."""
+    """Of Arrow, but as Spark sees it: INT96 are instants (Arrow forgets which those were), and what pyarrow writes of
+    its own types is what is stored of them."""
     leaves = (opened.schema.column(i) for i in range(len(opened.schema)))
     int96 = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
-    return (
-        pa.schema([_instants(field, field.name, int96) for field in opened.schema_arrow])
-        if int96
-        else opened.schema_arrow
-    )
+    return pa.schema([_stored(field, field.name, int96) for field in opened.schema_arrow])
 
 
-def _instants(field: pa.Field, path: str, int96: set[str]) -> pa.Field:
+def _stored(field: pa.Field, path: str, int96: set[str]) -> pa.Field:
     kind = field.type
     if path in int96:
         return field.with_type(TIMESTAMP)
+    if pa.types.is_null(kind):
+        return field.with_type(pa.int32())
+    if pa.types.is_duration(kind):
+        return field.with_type(pa.int64())
     if pa.types.is_struct(kind):
-        return field.with_type(
-            pa.struct([_instants(kind.field(i), f"{path}.{kind.field(i).name}", int96) for i in range(kind.num_fields)])
-        )
+        parts = [kind.field(i) for i in range(kind.num_fields)]
+        return field.with_type(pa.struct([_stored(part, f"{path}.{part.name}", int96) for part in parts]))
     if pa.types.is_map(kind):
-        key = _instants(kind.key_field, f"{path}.key_value.key", int96)
-        return field.with_type(pa.map_(key, _instants(kind.item_field, f"{path}.key_value.value", int96)))
+        key = _stored(kind.key_field, f"{path}.key_value.key", int96)
+        return field.with_type(pa.map_(key, _stored(kind.item_field, f"{path}.key_value.value", int96)))
     if pa.types.is_list(kind):
-        below = next((p for p in int96 if p.startswith(f"{path}.")), "")
+        # The two levels of a list have no fixed names.
+        below = next((leaf for leaf in int96 if leaf.startswith(f"{path}.")), "")
         step = ".".join(below.split(".")[path.count(".") + 1 :][:2])
-        return field.with_type(pa.list_(_instants(kind.value_field, f"{path}.{step}", int96)))
+        return field.with_type(pa.list_(_stored(kind.value_field, f"{path}.{step}", int96)))
     return field
 
 
-def _batches(
-    opened: pq.ParquetFile, groups: Sequence[int], wanted: Sequence[Column], file: DataFile
-) -> Iterator[pa.RecordBatch]:
-    schema = _schema(opened)
+def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    schema = _schema(opened.parquet)
     names = [name for column in wanted if (name := find_name(column.name, schema.names)) is not None]
     if not names:
         for group in groups:
             yield _rows_only(opened.metadata.row_group(group).num_rows)
         return
     target = pa.schema([schema.field(name) for name in names])
-    try:
-        for batch in opened.iter_batches(_BATCH_ROWS, row_groups=list(groups), columns=names):
-            yield batch.select(names).cast(target)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _unreadable(file, error) from error
+    batches = opened.parquet.iter_batches(_BATCH_ROWS, row_groups=list(groups), columns=names)
+    while True:
+        with arrow_errors(opened.raw, "Parquet"):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch.select(names).cast(target)
 
 
 def _rows_only(count: int) -> pa.RecordBatch:
