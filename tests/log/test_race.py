@@ -5,6 +5,7 @@
 
 import pytest
 
+from testbed.proxy import SOME_OF_EACH, FaultProxy
 from testbed.racing import race
 from testbed.recipes import StoreRecipe
 
@@ -21,3 +22,15 @@ def test_every_transaction_is_in_the_log_exactly_once(recipe: StoreRecipe, fault
     assert (outcome.twice, outcome.missing) == ([], [])
     assert outcome.entries == 1 + 4 * 12
     assert outcome.attempts > outcome.entries, "nobody ever lost a race: this tested nothing"
+
+
+def test_faults_of_the_network_neither_lose_nor_double_a_commit(
+    proxied_s3_recipe: StoreRecipe, proxy: FaultProxy
+) -> None:
+    """503s, resets, lost replies and false conflicts between the client's own retries and a real server."""
+    proxy.plan(seed=7, rates={**SOME_OF_EACH, "slow reply": 0.01}, slow=3.0)
+    outcome = race(proxied_s3_recipe, processes=4, commits=12)
+    assert (outcome.twice, outcome.missing) == ([], [])
+    assert outcome.entries == 1 + 4 * 12
+    met = {seen.fault for seen in proxy.seen() if seen.fault}
+    assert met == {*SOME_OF_EACH, "slow reply"}, "a fault that never happened tested nothing"
