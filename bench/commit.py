@@ -19,6 +19,7 @@ from bench.harness import Report, Scale, medians, timed
 from grebe.clock import SYSTEM
 from grebe.log.commit import Log
 from testbed.hdfs import hdfs_server
+from testbed.proxy import SOME_OF_EACH, fault_proxy
 from testbed.racing import TABLE, one_commit, race
 from testbed.recipes import StoreRecipe
 from testbed.s3 import s3_server
@@ -49,7 +50,9 @@ def run(scale: Scale, report: Report) -> None:
         for place in places:
             _contended(place, scale, report)
         for place in places:
-            _with_faults(place, scale, report)
+            _with_faults(place, scale, report, "15% of calls fail", 0.15)
+        with _faulty_network(places[1]) as proxied:
+            _with_faults(proxied, scale, report, "17% of requests fail", 0.0)
         _opening(places[0], scale, report)
 
 
@@ -97,12 +100,21 @@ def _contended(place: Place, scale: Scale, report: Report) -> None:
     report.add(case, "ms", statistics.median(ours), RIVAL if rival else None, rival_value, runs)
 
 
-def _with_faults(place: Place, scale: Scale, report: Report) -> None:
-    """No rival: deltalake gives no way to lose its replies."""
+@contextlib.contextmanager
+def _faulty_network(place: Place) -> Iterator[Place]:
+    """503s, 500s after the fact, lost replies, resets and false conflicts between the client and the S3 server."""
+    with fault_proxy(place.storage_options["endpoint"]) as proxy:
+        proxy.plan(seed=1, rates=SOME_OF_EACH)
+        options = {**place.storage_options, "endpoint": proxy.endpoint, "timeout": "2s", "retry_timeout": "5"}
+        yield Place(f"{place.name} by proxy", place.uri, options, None)
+
+
+def _with_faults(place: Place, scale: Scale, report: Report, faults: str, rate: float) -> None:
+    """No rival: what deltalake does after a lost reply is its own affair."""
     processes, commits = 8, scale.pick(20, 200)
-    outcome = race(place.recipe(), processes, commits, fault_rate=0.15)
+    outcome = race(place.recipe(), processes, commits, fault_rate=rate)
     _require_exactly_once(outcome.twice, outcome.missing)
-    case = f"{processes} x {commits} racing, 15% faults, {place.name}"
+    case = f"{processes} x {commits} racing, {faults}, {place.name}"
     report.add(f"{case}: lost", "entries", len(outcome.missing))
     report.add(f"{case}: doubled", "entries", len(outcome.twice))
     report.add(f"{case}: tries a commit", "puts", outcome.attempts / (processes * commits))

@@ -17,6 +17,7 @@ from grebe.log.entry import (
     IndexDeleted,
     IndexDropped,
     IndexRestored,
+    IndexSpec,
     Verb,
     Writer,
 )
@@ -300,3 +301,25 @@ def test_names_that_differ_in_case_only_are_refused() -> None:
     log = _log_for(Verb.REFRESH)
     with pytest.raises(InvalidIndex, match="in case only"):
         _begin(log, Verb.CREATE, "I")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "-x", "a b", "a\nb", "x" * 101])
+def test_a_name_that_could_not_be_a_folder_is_refused(name: str) -> None:
+    log = new_log()
+    with pytest.raises(InvalidIndex, match="name of a folder"):
+        _begin(log, Verb.CREATE, name)
+    assert not log.state.operations
+
+
+def test_an_index_named_twice_is_refused() -> None:
+    with pytest.raises(InvalidIndex, match="twice"):
+        begin(new_log(), Verb.CREATE, ["i", "I"], {"i": SPEC, "I": SPEC})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), b"bytes", {1, 2}, object(), {1: 2}])
+def test_what_is_no_json_is_refused_and_nothing_is_written(value: object) -> None:
+    log = new_log()
+    before = [o.path for o in log.store.list("log")]
+    with pytest.raises(InvalidIndex, match="plain JSON data"):
+        begin(log, Verb.CREATE, ["i"], {"i": IndexSpec("k", ("a",), {"p": value})})
+    assert [o.path for o in log.store.list()] == before

@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from grebe.errors import CorruptLog, Unsupported
+from grebe.errors import CorruptLog, InvalidIndex, Unsupported
 from grebe.files import FileIds
 from grebe.log import entry as entries
 from grebe.log.entry import FORMAT, Change, Entry
@@ -57,7 +57,13 @@ def decode_state(data: bytes, where: str) -> tuple[int, str, TableState]:
 
 
 def _seal(body: Mapping[str, Any]) -> tuple[bytes, str]:
-    line = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        line = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidIndex(
+            f"what an index remembers about itself must be plain JSON data (text, finite numbers, lists, objects): {error}",
+            detail="PROPERTIES",
+        ) from error
     digest = hashlib.sha256(line).hexdigest()
     return b'%b\n{"sha256":"%b"}\n' % (line, digest.encode()), digest
 
@@ -90,9 +96,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, FileIds):
         return [list(r) for r in value.ranges]
     if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
+        # A key that is no text would read back as text; a tuple is none of JSON's keys, so that `_seal` says so.
+        return {k if isinstance(k, str) else (k,): _plain(v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
         return [_plain(v) for v in value]
+    if not dataclasses.is_dataclass(value):
+        return value  # no JSON: `_seal` says so
     fields = {
         name: getattr(value, name) for name, _, default in _shape(value.__class__) if getattr(value, name) != default
     }

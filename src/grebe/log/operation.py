@@ -8,6 +8,7 @@ Leaving the block without a commit rolls the operation back. If the process dies
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
@@ -20,6 +21,7 @@ from grebe.log.snapshot import Snapshot
 from grebe.log.states import ACTIVE, DELETED, Operation, TableState, may_run_together
 
 _logger = logging.getLogger("grebe.log")
+_NAME = re.compile(r"\w[\w.-]{0,99}")
 
 
 class Running:
@@ -96,6 +98,8 @@ def begin(
     heartbeat_seconds: float = 60.0,
 ) -> Running:
     """Announces an operation. Raises `WrongState` if another is in the way, and what the verb asks of the indexes' states."""
+    if len({name.casefold() for name in indexes}) < len(indexes):
+        raise InvalidIndex(f"{verb} names an index twice: {', '.join(indexes)}", detail="NAME")
     begun = OperationBegun(
         id=log.clock.new_id(),
         verb=verb,
@@ -163,6 +167,12 @@ def _in_the_way(begun: OperationBegun, other: Operation) -> WrongState:
 def _may_create(state: TableState, begun: OperationBegun, replace: bool) -> None:
     by_folded = {name.casefold(): name for name in state.indexes}
     for name in begun.indexes:
+        if not _NAME.fullmatch(name):
+            raise InvalidIndex(
+                f"{name!r} cannot be the name of an index: it becomes the name of a folder. Take up to 100 letters, digits and "
+                "_ . - with a letter, a digit or _ first.",
+                detail="NAME",
+            )
         existing = by_folded.get(name.casefold())
         if existing is not None and existing != name:
             raise InvalidIndex(
