@@ -45,9 +45,14 @@ def minicluster_jars() -> list[Path]:
     return fetch([f"org.apache.hadoop:hadoop-client-minicluster:{hadoop_version()}"], transitive=False)
 
 
+def knows_s3a() -> bool:
+    """Whether `s3a_jars` fit this Spark: they are chosen for Hadoop 3.4 and later."""
+    return tuple(map(int, hadoop_version().split(".")[:2])) >= (3, 4)
+
+
 def s3a_jars() -> list[Path]:
-    """What Spark needs for s3a://, some ten megabytes, instead of the AWS SDK's bundle of 640. Hadoop 3.4 and later only."""
-    if tuple(map(int, hadoop_version().split(".")[:2])) < (3, 4):
+    """What Spark needs for s3a://, some ten megabytes, instead of the AWS SDK's bundle of 640. None for an older Hadoop."""
+    if not knows_s3a():
         return []
     fixed = _COORDINATES_OF_S3A.read_text().split()
     return fetch([f"org.apache.hadoop:hadoop-aws:{hadoop_version()}", *fixed], transitive=False)

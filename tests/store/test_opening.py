@@ -42,7 +42,8 @@ def test_local_paths_open_absolute_relative_and_as_uris(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     expected = f"file://{tmp_path}/my table"
     uris = [f"file://{tmp_path}/my table", f"file:{tmp_path}/my table"]
-    for given in (tmp_path / "my table", f"{tmp_path}/my table", "my table", *uris):
+    places: list[str | Path] = [tmp_path / "my table", f"{tmp_path}/my table", "my table"]
+    for given in [*places, *uris]:
         store = open_store(given)
         assert isinstance(store, LocalStore)
         assert store.uri == expected

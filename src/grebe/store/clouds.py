@@ -91,10 +91,9 @@ def _opened(
         }
         client = make(settings, retry)
     except (BaseError, ValueError, TypeError) as error:
-        raise InvalidConfig(
-            f"the storage options for {uri} do not fit: {redacted(str(error), options.values())}",
-            detail="STORAGE_OPTIONS",
-        ) from None
+        # What follows a second colon may quote from the value.
+        reason = ": ".join(redacted(str(error), options.values()).split(": ")[:2])
+        raise InvalidConfig(f"the storage options for {uri} do not fit: {reason}", detail="STORAGE_OPTIONS") from None
     return ObjectStore(uri, client, base, read_only=read_only)
 
 

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from obstore import Bytes, ObjectMeta
     from obstore.store import ObjectStore as Client
 
-_STATUS = re.compile(r"status code: (\d{3})")
+_STATUS = re.compile(r"returned non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _PAST_THE_END = re.compile(r"status code: 416|Wanted range starting at \d+, but object was only \d+ bytes long")
+# Where a machine of a cloud is asked for the credentials of its own role.
+_ROLE_OF_THE_MACHINE = re.compile(r"/latest/(?:api/token|meta-data)|/computeMetadata/|/metadata/identity")
 _TRY_AGAIN = {"408", "409", "425", "429"}
 _REASONS = {
     "timed out": re.compile(r"TimedOut|timed out|deadline", re.IGNORECASE),
@@ -44,6 +46,7 @@ class ObjectStore:
         self._client = client
         self._base = base
         self._read_only = read_only
+        self.has_worked = False
 
     @property
     def uri(self) -> str:
@@ -56,7 +59,7 @@ class ObjectStore:
         import obstore
 
         key = self._key(path)
-        with _Failures(self._uri, path):
+        with _Outcomes(self, path, "read"):
             return obstore.get(self._client, key).bytes().to_bytes()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
@@ -65,7 +68,7 @@ class ObjectStore:
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         asked = self.spans(ranges)
         key = self._key(path)
-        with _Failures(self._uri, path):
+        with _Outcomes(self, path, "read"):
             if len(asked) == 1:
                 return cut(ranges, asked, [self._read(key, *asked[0])])
             return cut(ranges, asked, _wait_for_all([self._read_async(key, *span) for span in asked]))
@@ -79,14 +82,14 @@ class ObjectStore:
         import obstore
 
         key = self._key_to_write(path)
-        with _Failures(self._uri, path, writing=True, conditional=True):
+        with _Outcomes(self, path, "put if absent"):
             obstore.put(self._client, key, data, mode="create")
 
     def put(self, path: str, data: bytes) -> None:
         import obstore
 
         key = self._key_to_write(path)
-        with _Failures(self._uri, path, writing=True):
+        with _Outcomes(self, path, "put"):
             obstore.put(self._client, key, data)
 
     def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
@@ -94,7 +97,7 @@ class ObjectStore:
 
         top = folder(prefix)
         offset = _safe_offset(self._base + start_after, len(self._base + top)) if start_after else None
-        with _Failures(self._uri, prefix, listing=True):
+        with _Outcomes(self, prefix, "list"):
             pages = obstore.list(self._client, (self._base + top).rstrip("/") or None, offset=offset, chunk_size=1000)
             found = [_info(self._relative(each["path"]), each) for page in pages for each in page]
         # Not every store lists in the order of whole paths: some go folder by folder.
@@ -106,7 +109,7 @@ class ObjectStore:
 
         key = self._key_to_write(path)
         try:
-            with _Failures(self._uri, path):
+            with _Outcomes(self, path, "delete"):
                 obstore.delete(self._client, key)
         except ObjectMissing:
             return
@@ -115,7 +118,7 @@ class ObjectStore:
         import obstore
 
         key = self._key(path)
-        with _Failures(self._uri, path):
+        with _Outcomes(self, path, "read"):
             return _info(path, obstore.head(self._client, key))
 
     def _key(self, path: str) -> str:
@@ -179,23 +182,21 @@ def _safe_offset(start_after: str, prefix_length: int) -> str | None:
     return offset if len(offset) > prefix_length and not offset.endswith("/") else None
 
 
-class _Failures:
+class _Outcomes:
     """Turns what obstore raises into the outcomes of the protocol, without its text."""
 
-    def __init__(
-        self, uri: str, path: str, *, writing: bool = False, conditional: bool = False, listing: bool = False
-    ) -> None:
-        self._where = f"{uri}/{path}".rstrip("/")
-        self._uri = uri
-        self._writing = writing
-        self._conditional = conditional
-        self._listing = listing
+    def __init__(self, store: ObjectStore, path: str, call: str) -> None:
+        self._store = store
+        self._where = f"{store.uri}/{path}".rstrip("/")
+        self._call = call
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, GrebeError):
+        if error is None:
+            self._store.has_worked = True
+        elif isinstance(error, Exception) and not isinstance(error, GrebeError):
             raise self._outcome(error) from None
 
     def _outcome(self, error: Exception) -> GrebeError:
@@ -212,8 +213,10 @@ class _Failures:
         status = found[1] if found else ""
         if isinstance(error, AlreadyExistsError | PreconditionError):
             # Without a condition the store only means that another write is under way.
-            return (ObjectExists if self._conditional else OutcomeUnknown)(f"{self._where} exists already")
-        if "169.254.169.254" in text or "metadata.google.internal" in text:
+            return (ObjectExists if self._call == "put if absent" else OutcomeUnknown)(f"{self._where} exists already")
+        if _ROLE_OF_THE_MACHINE.search(text) and not _ROLE_OF_THE_MACHINE.search(self._where):
+            if self._store.has_worked:
+                return OutcomeUnknown(f"{self._where}: this machine's role cannot be had at the moment")
             return StoreRefused(
                 f"no credentials for {self._where}: none in storage_options, the environment or a profile, and this machine has no "
                 "role of its own; give one of them",
@@ -227,25 +230,25 @@ class _Failures:
                 "indexes elsewhere with location=…",
                 detail="NO_PERMISSION",
             )
-        if "builder error" in text:
+        if "HTTP error: builder error" in text:
             return StoreRefused(
-                f"the endpoint of {self._uri} is not an https address; allow others with the storage option allow_http=true",
+                f"the endpoint of {self._store.uri} is not an https address; allow others with the storage option allow_http=true",
                 detail="NO_HTTPS",
             )
-        if "redirect" in text or status.startswith("3"):
+        if "Received redirect without LOCATION" in text or status.startswith("3"):
             return StoreRefused(
-                f"{self._uri} is in another region; name it with the storage option region=…", detail="REGION"
+                f"{self._store.uri} is in another region; name it with the storage option region=…", detail="REGION"
             )
         if isinstance(error, NotSupportedError | NotImplementedError | ValueError):
             return StoreRefused(f"the store cannot do this for {self._where}", detail="UNSUPPORTED")
-        if status.startswith("4") and status not in _TRY_AGAIN:
+        if status.startswith("4") and status not in _TRY_AGAIN and "<Code>RequestTimeout</Code>" not in text:
             return StoreRefused(f"the store refused {self._where} ({_said(status, text)})", detail="REQUEST")
         return OutcomeUnknown(f"{self._where}: {_said(status, text)}")
 
     def _missing(self, text: str) -> GrebeError:
-        if self._writing or self._listing or "NoSuchBucket" in text or "ContainerNotFound" in text:
+        if self._call in ("put if absent", "put", "list") or "NoSuchBucket" in text or "ContainerNotFound" in text:
             return StoreRefused(
-                f"{self._uri}: there is no such bucket; create it, or correct the URI", detail="NO_BUCKET"
+                f"{self._store.uri}: there is no such bucket; create it, or correct the URI", detail="NO_BUCKET"
             )
         return ObjectMissing(f"{self._where} is not there")
 
