@@ -97,8 +97,11 @@ class FileList:
     def directories(self) -> pa.Array:
         return _encoded(self.table.column("directory")).cast(pa.large_string())
 
-    def sizes(self) -> pa.Array:
-        return _one(self.table.column("size"))
+    def by_folder(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """The folders that hold files, as canonical URIs, and for each file the number of its folder."""
+        encoded = _encoded(self.table.column("directory"))
+        used, numbers = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_inverse=True)
+        return [join_uri(self.root, folder) for folder in encoded.dictionary.take(pa.array(used)).to_pylist()], numbers
 
     @property
     def total_bytes(self) -> int:

@@ -1,0 +1,67 @@
+"""The sources that are there: plain files, and those that installed packages announce in the entry point group `grebe.sources`."""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from os import PathLike, fspath
+
+import pyarrow as pa
+
+from grebe.errors import InvalidConfig, TableNotFound
+from grebe.formats import Column
+from grebe.formats.reading import columns_of
+from grebe.formats.spark_types import spark_type, type_text
+from grebe.sources.plain import open_plain
+from grebe.sources.protocol import Request, Source, SourceKind
+
+GROUP = "grebe.sources"
+_MEMBERS = ("recognises", "open")
+
+
+def open_source(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    format: str | None = None,
+    options: Mapping[str, object] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None = None,
+    time_zone: str = "UTC",
+) -> Source:
+    """The table at a path, or at several. `format` is a record format or the name of a source; `schema` is one of Arrow, one in
+    Spark's JSON, or columns as recorded. Raises `TableNotFound` where nothing is that could be a table."""
+    written = (paths,) if isinstance(paths, (str, PathLike)) else tuple(paths)
+    if not written:
+        raise TableNotFound("no path was given", detail="EMPTY_PATH")
+    request = Request(
+        tuple(fspath(path) for path in written),
+        format,
+        options or {},
+        storage_options or {},
+        _columns(schema),
+        time_zone,
+    )
+    for point in entry_points(group=GROUP):
+        if format is None or point.name.lower() == format.lower():
+            kind = _loaded(point)
+            if format is not None or kind.recognises(request):
+                return kind.open(request)
+    return open_plain(request)
+
+
+def _columns(schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None) -> tuple[Column, ...] | None:
+    if schema is None:
+        return None
+    if isinstance(schema, pa.Schema):
+        return tuple(Column(field.name, type_text(spark_type(field.type))) for field in schema)
+    return columns_of(dict(schema)) if isinstance(schema, Mapping) else tuple(schema)
+
+
+def _loaded(point: EntryPoint) -> SourceKind:
+    try:
+        kind: SourceKind = point.load()
+    except (ImportError, AttributeError) as error:
+        raise InvalidConfig(
+            f"the source {point.name!r} cannot be loaded from {point.value}: {error}", detail="PLUG_IN"
+        ) from error
+    lacking = [member for member in _MEMBERS if not hasattr(kind, member)]
+    if lacking:
+        raise InvalidConfig(f"the source {point.name!r} at {point.value} lacks {', '.join(lacking)}", detail="PLUG_IN")
+    return kind
