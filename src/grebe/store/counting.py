@@ -41,7 +41,10 @@ class Counts:
 
 
 class Counting:
-    """Passes everything on to `store`. Calls that fail count as well; what a client repeats by itself does not."""
+    """Passes everything on to `store`. Calls that fail count as well; what a client repeats by itself does not.
+
+    It belongs around the store itself, below any other wrapper: only there is it known which ranges are read together.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grebe.clock import SYSTEM
-from grebe.errors import GrebeError, StoreRefused
+from grebe.errors import GrebeError, StoreRefused, Unsupported
 from grebe.files import canonical_uri
 from grebe.store.local import LocalStore
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
@@ -47,9 +47,19 @@ def hadoop_store(session: "SparkSession", uri: str) -> Store:
     return HadoopStore(session, canonical, uri.partition(":")[0].lower())
 
 
+def _context_of(session: "SparkSession") -> Any:
+    try:
+        return session.sparkContext
+    except AttributeError as error:
+        raise Unsupported(
+            "a Spark Connect session has no JVM of its own to reach Hadoop by; use a classic session",
+            detail="SPARK_CONNECT",
+        ) from error
+
+
 class HadoopStore:
     def __init__(self, session: "SparkSession", uri: str, scheme: str) -> None:
-        context: Any = session.sparkContext
+        context = _context_of(session)
         hadoop = context._jvm.org.apache.hadoop.fs
         authority, _, path = uri.partition("://")[2].partition("/")
         self._uri = uri

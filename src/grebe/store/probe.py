@@ -29,8 +29,9 @@ def probe(store: Store, folder: str = "") -> None:
     names = [f"{folder}/probe-{SYSTEM.new_id()}".lstrip("/") for _ in range(_RACES + 1)]
     try:
         _one_after_the_other(store, names[0])
-        for name in names[1:]:
-            _side_by_side(store, name)
+        with ThreadPoolExecutor(_RACES) as pool:
+            for race in [pool.submit(_side_by_side, store, name) for name in names[1:]]:
+                race.result()
     finally:
         _remove(store, names)
     with _lock:
