@@ -4,9 +4,11 @@ import click
 
 from grebe.cli.verb import Verbs
 
-# Verb: the module that holds it under its own name, and what it does in a few words.
+# Verb: the module that holds it, and what it does in a few words.
 VERBS = {
     "demo": ("grebe.cli.demo", "See it work: a table, two racing writers, and the history."),
+    "list": ("grebe.cli.tables", "The indexes of a table: what each covers, and what is under way."),
+    "history": ("grebe.cli.tables", "What happened to a table and its indexes, commit by commit."),
     "doctor": ("grebe.cli.doctor", "Check Python, Java, Spark and a store: what works and what to do."),
 }
 

@@ -85,11 +85,13 @@ class Verbs(click.Group):
             return None
         module, _ = self.verbs[cmd_name]
         try:
-            command = getattr(importlib.import_module(module), cmd_name.replace("-", "_"))
+            home = importlib.import_module(module)
         except ModuleNotFoundError as missing:
             raise Failed(f"the package {missing.name} is not installed: pip install grebe brings it") from missing
-        assert isinstance(command, click.Command)
-        return command
+        commands = (
+            found for found in vars(home).values() if isinstance(found, click.Command) and found.name == cmd_name
+        )
+        return next(commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

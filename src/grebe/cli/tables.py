@@ -1,0 +1,74 @@
+"""The verbs that look at one table: `grebe list` and `grebe history`. They need no Spark and write nothing."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from grebe.cli.output import Output
+from grebe.cli.verb import Verb
+from grebe.session import Table
+from grebe.session import open as open_table
+
+_SHOWN = [
+    "name",
+    "kind",
+    "columns",
+    "state",
+    "files_covered",
+    "files_stale",
+    "rows",
+    "bytes",
+    "refreshed_at",
+    "operations",
+]
+
+
+def table_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every verb on a table takes."""
+    for add in (
+        click.argument("table"),
+        click.option(
+            "--format", "format_name", help="parquet, orc, csv, json, …; found out by itself where it can be."
+        ),
+        click.option("--location", help="Where the indexes lie, if not beside the table."),
+        click.option("--option", "-o", "options", multiple=True, metavar="NAME=VALUE", help="A setting of the store."),
+    ):
+        function = add(function)
+    return function
+
+
+@click.command("list", cls=Verb)
+@table_argument
+@click.pass_obj
+def list_indexes(output: Output, /, **asked: Any) -> None:
+    """The indexes of TABLE: what each covers, and what is under way."""
+    infos = _opened(**asked).indexes()
+    output.rows(_SHOWN, [asdict(info) for info in infos])
+    if not infos:
+        output.note("No index yet.")
+
+
+@click.command("history", cls=Verb)
+@table_argument
+@click.option("--limit", type=click.IntRange(min=1), help="Only the newest so many entries.")
+@click.pass_obj
+def history(output: Output, /, limit: int | None, **asked: Any) -> None:
+    """What happened to TABLE and its indexes: one line a commit, newest last."""
+    entries = _opened(**asked).history(limit)
+    output.rows(["number", "at", "action", "writer", "changes"], [asdict(entry) for entry in entries])
+    if not entries:
+        output.note("No log: nothing has been indexed yet.")
+
+
+def _opened(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Table:
+    return open_table(table, format_name, location, storage_options=_pairs(options))
+
+
+def _pairs(options: tuple[str, ...]) -> dict[str, str]:
+    for option in options:
+        if "=" not in option:
+            # The text itself may be a secret that was mistyped.
+            raise click.BadParameter("give it as NAME=VALUE", param_hint="--option")
+    return dict(option.split("=", 1) for option in options)
