@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from grebe.errors import InvalidPredicate
 from grebe.predicate.arrow_types import schema_type
-from grebe.predicate.coercion import TooManyDigits, common_type, comparison_type
+from grebe.predicate.coercion import VersionsDiffer, common_type, comparison_type
 from grebe.predicate.fold import fold, smallest_decimal
 from grebe.predicate.like import pattern_parts
 from grebe.predicate.resolve import resolve
@@ -48,7 +48,7 @@ from grebe.predicate.tree import (
     columns_of,
     type_of,
 )
-from grebe.predicate.types import BIGINT, BOOLEAN, STRING, VOID, Type, decimal_for_integral, integral_range
+from grebe.predicate.types import BIGINT, BOOLEAN, OTHER, STRING, VOID, Type, decimal_for_integral, integral_range
 from grebe.predicate.zones import zone
 
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -169,10 +169,10 @@ class _Binder:
         equality = operator in ("=", "<=>", "<>")
         try:
             common = comparison_type(_digits_kind(one, other), _digits_kind(other, one), equality, self.ansi)
-        except TooManyDigits:
-            return Holds(_opaque_predicate(Compare(operator, one.term, other.term)))
+        except VersionsDiffer:
+            common = OTHER
         if not common.is_scalar:
-            return Holds(_opaque_predicate(Compare(operator, one.term, other.term)))
+            return Holds(_opaque(Compare(operator, one.term, other.term)))
         return Compare(operator, self._cast(one, common), self._cast(other, common))
 
     def _whole_number_comparison(self, operator: Operator, one: _Operand, other: _Operand) -> Predicate | None:
@@ -197,10 +197,10 @@ class _Binder:
         known = [operand for operand in operands if operand is not None]
         try:
             common = common_type([operand.type for operand in known], self.ansi)
-        except TooManyDigits:
-            common = VOID
-        if not common.is_scalar or (common == VOID and any(operand.type != VOID for operand in known)):
-            return Holds(_opaque_predicate(In(known[0].term, tuple(operand.term for operand in known[1:]))))
+        except VersionsDiffer:
+            common = OTHER
+        if not common.is_scalar:
+            return Holds(_opaque(In(known[0].term, tuple(operand.term for operand in known[1:]))))
         subject, *items = (self._cast(operand, common) for operand in known)
         if all(isinstance(item, Literal) for item in items):
             return In(subject, tuple(items))
@@ -230,9 +230,5 @@ def _digits_kind(operand: _Operand, beside: _Operand) -> Type:
     return operand.type
 
 
-def _opaque(term: Term) -> Opaque:
-    return Opaque(to_sql(term), tuple(sorted(columns_of(term))))
-
-
-def _opaque_predicate(predicate: Predicate) -> Opaque:
-    return Opaque(to_sql(predicate), tuple(sorted(columns_of(predicate))))
+def _opaque(node: Term | Predicate) -> Opaque:
+    return Opaque(to_sql(node), tuple(sorted(columns_of(node))))

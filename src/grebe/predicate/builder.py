@@ -206,7 +206,7 @@ def _decimal(value: Decimal) -> Literal:
     kind = natural_decimal(value)
     if kind.precision > MAX_PRECISION:
         raise InvalidPredicate(f"a decimal has at most {MAX_PRECISION} digits", detail="VALUE")
-    return Literal(value.quantize(Decimal(1)) if value.as_tuple().exponent > 0 else value, kind)  # type: ignore[operator]  # finite
+    return Literal(Decimal(int(value)) if kind.scale == 0 else value, kind)
 
 
 def _moment(value: datetime) -> Term:

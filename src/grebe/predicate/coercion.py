@@ -5,6 +5,7 @@ The rules are those of Spark's analyser, in ANSI mode (the default of Spark 4) a
 """
 
 from functools import reduce
+from itertools import groupby
 
 from grebe.errors import InvalidPredicate
 from grebe.predicate.types import (
@@ -24,8 +25,8 @@ from grebe.predicate.types import (
 _NUMERIC_ORDER = (*INTEGRAL_BITS, "float", "double")
 
 
-class TooManyDigits(Exception):
-    """Two decimals need more than 38 digits together. Spark then rounds or overflows, differently in Spark 3 and 4."""
+class VersionsDiffer(Exception):
+    """Spark 3 and 4 compare such a pair in different types, with different answers. Binding catches this, and leaves it opaque."""
 
 
 def comparison_type(left: Type, right: Type, equality: bool, ansi: bool) -> Type:
@@ -48,16 +49,17 @@ def comparison_type(left: Type, right: Type, equality: bool, ansi: bool) -> Type
 
 
 def common_type(kinds: list[Type], ansi: bool) -> Type:
-    """The one type that the value and the list of an IN are cast to."""
-    strings_first = sorted(dict.fromkeys(kinds), key=lambda kind: kind != STRING)
-    return reduce(lambda one, other: _wider(one, other, ansi), strings_first)
+    """The one type that the value and the list of an IN are cast to. In ANSI mode it depends on their order, as in Spark."""
+    changes = [kind for kind, _ in groupby(kinds)]
+    ordered = changes if ansi else sorted(changes, key=lambda kind: kind != STRING)
+    return reduce(lambda one, other: _wider(one, other, ansi), ordered)
 
 
 def wider_decimal(left: Type, right: Type) -> Type:
     scale = max(left.scale, right.scale)
     precision = max(left.precision - left.scale, right.precision - right.scale) + scale
     if precision > MAX_PRECISION:
-        raise TooManyDigits
+        raise VersionsDiffer  # Spark 3 keeps the fraction and may overflow, Spark 4 rounds it
     return decimal(precision, scale)
 
 
@@ -75,6 +77,8 @@ def _with_string(other: Type, ansi: bool) -> Type:
         raise _mismatch(STRING, other)
     if ansi and other.is_integral:
         return BIGINT
+    if other.is_decimal and other.scale == 0 and not ansi:
+        raise VersionsDiffer  # Spark 3 compares as double, Spark 4 as decimal
     if other.is_decimal or (ansi and other.is_floating):
         return DOUBLE
     return other

@@ -4,6 +4,7 @@ Each function returns the new values and the rows that do not fit (NULL in the v
 fit: outside ANSI mode integers wrap around and floating point numbers saturate, as in Java.
 """
 
+from decimal import Decimal
 from typing import TypeAlias
 
 import numpy as np
@@ -107,7 +108,8 @@ def _saturated(
 
 
 def number_to_boolean(values: pa.Array) -> Outcome:
-    return pc.not_equal(values, pa.scalar(0).cast(values.type)), None
+    zero = Decimal(0) if pa.types.is_decimal(values.type) else 0
+    return pc.not_equal(values, pa.scalar(zero, values.type)), None
 
 
 def boolean_to_number(values: pa.Array, target: Type) -> Outcome:

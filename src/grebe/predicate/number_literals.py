@@ -58,6 +58,4 @@ def _decimal(digits: str, token: Token) -> Literal:
     kind = natural_decimal(value)
     if kind.precision > MAX_PRECISION:
         raise syntax_error(token.start, f"a decimal has at most {MAX_PRECISION} digits")
-    if (exponent := value.as_tuple().exponent) and isinstance(exponent, int) and exponent > 0:
-        value = Decimal(int(value))  # 1e3BD is 1000
-    return Literal(value, kind)
+    return Literal(Decimal(int(value)) if kind.scale == 0 else value, kind)  # 1e3BD is 1000

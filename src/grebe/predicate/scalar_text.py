@@ -78,10 +78,10 @@ def _nearest_single(digits: str, value: float) -> float:
     """Rounding to double first can be off by one place in single precision, so the decimal digits decide between neighbours."""
     with np.errstate(over="ignore"):
         near = np.float32(value)
+        around = [near, np.nextafter(near, np.float32(-math.inf)), np.nextafter(near, np.float32(math.inf))]
     if not np.isfinite(near):
         return float(near)
     exact = Decimal(digits)
-    around = [near, np.nextafter(near, np.float32(-math.inf)), np.nextafter(near, np.float32(math.inf))]
     even_first = sorted((c for c in around if np.isfinite(c)), key=lambda c: int(c.view(np.int32)) & 1)
     return float(min(even_first, key=lambda c: abs(Decimal(float(c)) - exact)))
 

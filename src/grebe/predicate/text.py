@@ -8,8 +8,6 @@ import re
 from datetime import date
 from decimal import Decimal
 
-import numpy as np
-
 from grebe.predicate.tree import (
     And,
     Arithmetic,
@@ -159,7 +157,7 @@ def _decimal(value: Decimal, kind: Type) -> str:
 def _floating(value: float, kind: Type) -> str:
     if not math.isfinite(value):
         return f"CAST('{'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'}' AS {kind})"
-    return f"{np.float32(value)!s}F" if kind.name == "float" else f"{value!r}D"
+    return f"{value!r}{'F' if kind.name == 'float' else 'D'}"
 
 
 def _day(days: int) -> str:

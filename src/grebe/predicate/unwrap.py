@@ -139,7 +139,7 @@ def _integral_floor_of_floating(kind: Type, to: Type, value: float) -> _Floor | 
 
 def _decimal_floor(kind: Type, value: Decimal) -> _Floor:
     unit = Decimal(1).scaleb(-kind.scale)
-    largest = (Decimal(10) ** kind.precision - 1).scaleb(-kind.scale, _EXACT)
+    largest = Decimal((0, (9,) * kind.precision, -kind.scale))
     floor = value.quantize(unit, context=_EXACT)
     if floor > largest:
         return _Floor(largest, False)
@@ -149,7 +149,7 @@ def _decimal_floor(kind: Type, value: Decimal) -> _Floor:
 def _single_floor(value: float) -> _Floor:
     with np.errstate(over="ignore"):
         near = np.float32(value)
-    if near > value:
+    if float(near) > value:
         near = np.nextafter(near, np.float32(-math.inf))
     return _Floor(float(near), math.isnan(value) or float(near) == value)
 
