@@ -57,7 +57,7 @@ class PlainSource:
         files = _file_list(self.roots, listed, self.request)
         if not len(files) and self.request.columns is None:
             raise TableNotFound(
-                f"{self.uri} has {listed.table.num_rows} files, none of which Spark would read: hidden names and empty files do not "
+                f"{self.uri} has {listed.table.num_rows} files, and Spark would read none: hidden names and empty files do not "
                 "count, and folders below that are no partitions only with recursiveFileLookup",
                 detail="NO_DATA",
             )
