@@ -24,6 +24,16 @@ def test_every_transaction_is_in_the_log_exactly_once(recipe: StoreRecipe, fault
     assert outcome.attempts > outcome.entries, "nobody ever lost a race: this tested nothing"
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("fault_rate", [0.0, 0.15, 0.4])
+def test_every_transaction_of_eight_times_two_hundred_is_in_the_log_exactly_once(
+    recipe: StoreRecipe, fault_rate: float
+) -> None:
+    outcome = race(recipe, processes=8, commits=200, fault_rate=fault_rate)
+    assert (outcome.twice, outcome.missing) == ([], [])
+    assert outcome.entries == 1 + 8 * 200
+
+
 def test_faults_of_the_network_neither_lose_nor_double_a_commit(
     proxied_s3_recipe: StoreRecipe, proxy: FaultProxy
 ) -> None:

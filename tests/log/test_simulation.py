@@ -34,6 +34,24 @@ def test_a_crash_or_fault_at_any_call_leaves_a_log_that_is_right_and_goes_on(see
     assert failed == {}
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1000, 1300))
+def test_a_crash_or_fault_at_any_call_in_many_more_interleavings(seed: int) -> None:
+    test_a_crash_or_fault_at_any_call_leaves_a_log_that_is_right_and_goes_on(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(100_000, 150_000, 500))
+def test_many_random_faults_in_many_more_schedules(first: int) -> None:
+    rates = (0.02, 0.05, 0.1, 0.2)
+    failed = {
+        seed: found
+        for seed in range(first, first + 500)
+        if (found := verdict(schedule(seed, fault_rate=rates[seed % 4])))
+    }
+    assert failed == {}
+
+
 def test_these_are_at_least_ten_thousand_schedules() -> None:
     assert sum(len(all_faults(schedule(seed))) for seed in SEEDS) + 1000 >= 10_000
 
