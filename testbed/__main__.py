@@ -18,9 +18,7 @@ def main() -> int:
     if jars := maven.s3a_jars():
         say(f"s3a for Spark: {len(jars)} jars")
     else:
-        say(
-            f"SKIPPED s3a for Spark: its jars are chosen for Hadoop 3.4 and later, this Spark has {maven.hadoop_version()}"
-        )
+        say(f"SKIPPED s3a for Spark: its jars are chosen for Hadoop 3.4, this Spark has {maven.hadoop_version()}")
     if azure.install():
         say("Azure emulator: azurite")
     else:

@@ -46,12 +46,12 @@ def minicluster_jars() -> list[Path]:
 
 
 def knows_s3a() -> bool:
-    """Whether `s3a_jars` fit this Spark: they are chosen for Hadoop 3.4 and later."""
-    return tuple(map(int, hadoop_version().split(".")[:2])) >= (3, 4)
+    """Whether `s3a_jars` fit this Spark: they are chosen for Hadoop 3.4, each other wants another AWS SDK."""
+    return hadoop_version().startswith("3.4.")
 
 
 def s3a_jars() -> list[Path]:
-    """What Spark needs for s3a://, some ten megabytes, instead of the AWS SDK's bundle of 640. None for an older Hadoop."""
+    """What Spark needs for s3a://, some ten megabytes, instead of the AWS SDK's bundle of 640. None for another Hadoop."""
     if not knows_s3a():
         return []
     fixed = _COORDINATES_OF_S3A.read_text().split()

@@ -87,7 +87,7 @@ def test_a_rename_that_never_arrives_does_no_harm(spark: "SparkSession", hdfs_se
     assert direct.get("log/1") == b"mine"
 
 
-@pytest.mark.skipif(not maven.knows_s3a(), reason="the jars for s3a:// are chosen for Hadoop 3.4 and later")
+@pytest.mark.skipif(not maven.knows_s3a(), reason="the jars for s3a:// are chosen for Hadoop 3.4")
 def test_an_object_store_is_read_but_not_trusted_through_hadoop(spark: "SparkSession", s3_server: S3Server) -> None:
     use_s3(spark, s3_server)
     root = SYSTEM.new_id()
@@ -103,7 +103,7 @@ def test_an_object_store_is_read_but_not_trusted_through_hadoop(spark: "SparkSes
     assert refused.value.code == "STORE_REFUSED_NO_PUT_IF_ABSENT"
 
 
-@pytest.mark.skipif(not maven.knows_s3a(), reason="the jars for s3a:// are chosen for Hadoop 3.4 and later")
+@pytest.mark.skipif(not maven.knows_s3a(), reason="the jars for s3a:// are chosen for Hadoop 3.4")
 def test_what_spark_writes_to_s3_is_seen_by_the_store(spark: "SparkSession", s3_server: S3Server) -> None:
     use_s3(spark, s3_server)
     root = SYSTEM.new_id()

@@ -37,6 +37,14 @@ _COPIES_TO_RENAME = {
     "swift2d",
 }
 
+_NOT_INSTALLED = (
+    "UnsupportedFileSystemException",
+    "UnsupportedOperationException",
+    "ClassNotFoundException",
+    "java.lang.NoClassDefFoundError",
+    "java.lang.NoSuch",
+)
+
 
 def hadoop_store(session: "SparkSession", uri: str) -> Store:
     """The store at `uri`, a path or URI as Hadoop takes it, seen through `session`."""
@@ -242,8 +250,11 @@ class _Failures:
             return StoreRefused(f"no room for {self._where}", detail="NO_ROOM")
         if "ParentNotDirectoryException" in names or "InvalidPathException" in names or "IllegalArgument" in names:
             return StoreRefused(f"no file can be at {self._where}", detail="PATH")
-        if "UnsupportedFileSystemException" in names or "UnsupportedOperationException" in names:
-            return StoreRefused(f"this Hadoop has no file system for {self._where}", detail="UNSUPPORTED")
+        if any(sign in names for sign in _NOT_INSTALLED):
+            return StoreRefused(
+                f"this Hadoop has no file system for {self._where}, or not all of its jars ({names})",
+                detail="UNSUPPORTED",
+            )
         return OutcomeUnknown(f"{self._where}: Hadoop reports {names}")
 
 
