@@ -45,7 +45,7 @@ from grebe.log.names import HINT, checkpoint_path, entry_path, heartbeat_path
 from grebe.log.operation import begin
 from grebe.log.registration import Registry
 from grebe.log.snapshot import Snapshot
-from grebe.log.states import Impossible, TableState, apply
+from grebe.log.states import Impossible, TableState, apply, may_run_together
 from grebe.store.local import LocalStore
 from grebe.store.memory import MemoryStore
 from tests.log import second_reader
@@ -139,8 +139,10 @@ def _history(log: Log, folder: Path) -> None:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lake") / "_grebe" / "orders"
     clock = SimulatedClock()
-    log = new_log(LocalStore(folder), clock)
-    _history(log, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)  # nobody pulls the plug here
+        log = new_log(LocalStore(folder), clock)
+        _history(log, folder)
     assert log.newest.number > 70
     changes = [change for entry in snapshot.history(log.store, log.newest.number) for change in entry.changes]
     assert {type(change).__name__ for change in changes} == set(second_reader.CHANGES)
@@ -369,3 +371,11 @@ def test_the_page_names_every_field_of_every_change(change: type[Change]) -> Non
     (row,) = re.findall(rf"^\| `{change.__name__}` \| (.*?) \|", PAGE, re.MULTILINE)
     named = {name for part in row.split("; ") for name in re.findall(r"`([a-z_]+)`", part)}
     assert {field.name for field in dataclasses.fields(change)} <= named
+
+
+def test_the_matrix_on_the_page_is_that_of_the_code() -> None:
+    page = (CHECKOUT / "docs" / "internals" / "commit.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if re.match(r"\| \w+ \|( [YN] \|){6}", line)]
+    assert {Verb(row[0].strip()): [cell.strip() == "Y" for cell in row[1:]] for row in rows} == {
+        one: [may_run_together(one, other) for other in Verb] for one in Verb
+    }
