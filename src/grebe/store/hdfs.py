@@ -156,7 +156,7 @@ class _Failures:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, GrebeError):
+        if isinstance(error, OSError | RuntimeError | ValueError):
             raise self._outcome(error) from None
 
     def _outcome(self, error: Exception) -> GrebeError:

@@ -194,9 +194,11 @@ class _Outcomes:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        from obstore.exceptions import BaseError
+
         if error is None:
             self._store.has_worked = True
-        elif isinstance(error, Exception) and not isinstance(error, GrebeError):
+        elif isinstance(error, BaseError | OSError | ValueError | NotImplementedError):
             raise self._outcome(error) from None
 
     def _outcome(self, error: Exception) -> GrebeError:
