@@ -103,7 +103,8 @@ def test_a_damaged_entry_is_named_by_readers_and_writers_and_nothing_is_written(
     last.write_bytes(damage(whole))
     before = everything(folder)
     attempts: list[Callable[[], object]] = [partial(opened, folder), behind.reload]
-    for attempt in (*attempts, *(partial(verb, behind) for verb in VERBS.values())):
+    attempts += [partial(verb, behind) for verb in VERBS.values()]
+    for attempt in attempts:
         with pytest.raises(CorruptLog, match=last.name) as error:
             attempt()
         assert error.value.code == "CORRUPT_LOG_CHECKSUM"
@@ -158,27 +159,17 @@ def test_nobody_writes_into_a_gap(folder: Path, verb: Callable[[Log], object]) -
     assert opened(folder).newest == newest
 
 
-def _a_file(place: Path) -> None:
-    place.write_text("no folder")
-
-
 def _other_things(place: Path) -> None:
     (place / "log").mkdir(parents=True)
     for name in ("part-0.parquet", "log/README", "log/1.json", "log/.00000000000000000000.json.crc", "_SUCCESS"):
         (place / name).write_bytes(b"PAR1")
 
 
-def _a_delta_table(place: Path) -> None:
-    (place / "_delta_log").mkdir(parents=True)
-    (place / "_delta_log" / f"{0:020d}.json").write_text('{"protocol":{}}')
-
-
 NO_TABLES: dict[str, Callable[[Path], object]] = {
     "nothing": lambda place: None,
     "an empty folder": Path.mkdir,
-    "a file": _a_file,
+    "a file": lambda place: place.write_text("no folder"),
     "other things": _other_things,
-    "a Delta table": _a_delta_table,
 }
 
 
@@ -211,14 +202,8 @@ ODD_NAMES = [
     "Größe 数据 🐦",
     "e\u0301 is not \u00e9",
     "day=2024-01-01",
-    "'quoted' \"twice\" `thrice`",
-    "back\\slash",
-    "new\nline",
-    ".hidden..",
-    "*?[ab]",
-    "_grebe",
-    "x" * 255,
 ]
+ODD_NAMES += ["'quoted' \"twice\" `thrice`", "back\\slash", "new\nline", ".hidden..", "*?[ab]", "_grebe", "x" * 255]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)
@@ -400,25 +385,17 @@ def test_writers_whose_clocks_are_an_hour_apart_do_not_take_each_other_for_dead(
 
 
 @pytest.mark.parametrize("ahead", [HOUR, -HOUR])
-def test_a_heartbeat_that_lapsed_by_the_stores_clock_is_dead_whatever_the_writers_clocks_say(
-    folder: Path, ahead: int
-) -> None:
+def test_only_the_stores_clock_says_that_a_heartbeat_has_lapsed(folder: Path, ahead: int) -> None:
     store = LocalStore(folder)
     lost = begin(Log(store, SimulatedClock(1), writer("ann@one")).open(), Verb.REFRESH, ["i"])
     other = Log(store, SimulatedClock(2, SimulatedClock().now_ms() + ahead), writer("bob@two")).open()
     beat = folder / heartbeat_path(lost.id)
-    for seconds, dead in ((55, False), (90, True)):
-        then = (beat.stat().st_mtime_ns if dead else _store_now(folder)) - seconds * 10**9
-        os.utime(beat, ns=(then, then))
-        if not dead:
-            with pytest.raises(WrongState):
-                begin(other, Verb.VACUUM, ["i"])
+    begun = beat.stat().st_mtime
+    os.utime(beat, (begun - 30, begun - 30))
+    with pytest.raises(WrongState):
+        begin(other, Verb.VACUUM, ["i"])
+    os.utime(beat, (begun - 90, begun - 90))
     begin(other, Verb.VACUUM, ["i"])
     with pytest.raises(WrongState) as ended:
         lost.commit(lambda state: [])
     assert ended.value.code == "WRONG_STATE_OPERATION_ENDED"
-
-
-def _store_now(folder: Path) -> int:
-    (folder / "now").write_bytes(b"")
-    return (folder / "now").stat().st_mtime_ns
