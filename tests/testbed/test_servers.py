@@ -131,13 +131,6 @@ def test_jars_are_fetched_once_and_found_without_a_network(monkeypatch: pytest.M
     assert maven.minicluster_jars() == jars
 
 
-def test_no_file_of_the_testbed_names_a_host_of_packages() -> None:
-    for file in Path(maven.__file__).parent.iterdir():
-        if file.is_file():
-            text = file.read_text()
-            assert not any(host in text for host in ("maven.org", "npmjs", "pypi.org", "apache.org/repos")), file
-
-
 def test_the_environment_is_not_the_checkout(tmp_path: Path) -> None:
     checkout = Path(maven.__file__).parent.parent
     for jar in maven.minicluster_jars():
