@@ -361,9 +361,8 @@ HOUR = 3_600_000
 @pytest.mark.parametrize("ahead", [HOUR, -HOUR, 40 * 365 * 24 * HOUR])
 def test_writers_whose_clocks_are_an_hour_apart_do_not_take_each_other_for_dead(folder: Path, ahead: int) -> None:
     store = LocalStore(folder)
-    now = SimulatedClock().now_ms()
     one = Log(store, SimulatedClock(1), writer("ann@one")).open()
-    two = Log(store, SimulatedClock(2, now + ahead), writer("bob@two")).open()
+    two = Log(store, SimulatedClock(2, SimulatedClock().now_ms() + ahead), writer("bob@two")).open()
     mine = begin(one, Verb.REFRESH, ["i"])
     for log, verb in ((two, Verb.VACUUM), (two, Verb.CREATE)):
         with pytest.raises(WrongState, match=r"refresh of i is under way, begun by ann@one"):
