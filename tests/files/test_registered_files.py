@@ -136,3 +136,22 @@ def test_a_list_of_several_batches_is_one_list() -> None:
     whole = decode(encode(RegisteredFiles.concat(*parts)))
     assert whole.ids.to_pylist() == list(range(30))
     assert isinstance(whole.ids, pa.UInt32Array)
+
+
+LISTINGS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "x/a", "x/b", "y/a"]), st.integers(0, 3)), max_size=8)
+
+
+@given(LISTINGS)
+@settings(deadline=None)
+def test_whatever_comes_and_goes_every_identity_keeps_its_id(listings: list[dict[str, int]]) -> None:
+    base = RegisteredFiles.empty(ROOT)
+    model: dict[tuple[str, int], int] = {}
+    for files in listings:
+        listed = FileList.build(ROOT, list(files), [1] * len(files), list(files.values()))
+        base = RegisteredFiles.concat(base, base.register(base.missing(listed), base.next_id))
+        for identity in sorted(files.items()):
+            model.setdefault(identity, len(model))
+    for files in listings:
+        listed = FileList.build(ROOT, list(files), [1] * len(files), list(files.values()))
+        assert base.ids_of(listed).to_pylist() == [model[path, files[path]] for path in listed.paths().to_pylist()]
+    assert base.next_id == len(base) == len(model)

@@ -151,21 +151,48 @@ def diff(known: FileList, listing: FileList) -> Diff:
 def match(known: FileList, listing: FileList) -> npt.NDArray[np.int64]:
     """For each file of `listing` the row of the same file in `known`, or NOWHERE.
 
-    A path may be known several times, with different identities: then its rows are tried from the last back, all
-    paths at once.
+    Most files are where they were. So the files of each folder that holds as many as before are first compared place by place, and
+    only what that leaves over is looked up by path.
     """
     known = known.rebased(listing.root)
+    result = np.full(len(listing), NOWHERE, np.int64)
+    rows, places = _side_by_side(known, listing)
+    names = (_one(of.table.column("name")).take(pa.array(at)) for of, at in ((known, rows), (listing, places)))
+    same = pc.equal(*names).to_numpy(zero_copy_only=False) & _same_identity(known.table, rows, listing.table, places)
+    result[places[same]] = rows[same]
+    rest = np.flatnonzero(result == NOWHERE)
+    unused = np.ones(len(known), np.bool_)
+    unused[rows[same]] = False
+    left = np.flatnonzero(unused)
+    found = _looked_up(known.take(left), listing.take(rest))
+    result[rest] = np.where(found == NOWHERE, NOWHERE, left[found] if len(left) else NOWHERE)
+    return result
+
+
+def _side_by_side(known: FileList, listing: FileList) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of the one and the other that have the same folder and the same place in it, of folders with equally many files."""
+    encoded = [_encoded(of.table.column("directory")) for of in (known, listing)]
+    numbers = {folder: number for number, folder in enumerate(encoded[1].dictionary.to_pylist())}
+    others = len(numbers)
+    translated = np.array([numbers.get(folder, others) for folder in encoded[0].dictionary.to_pylist()], np.int64)
+    codes = [part.indices.to_numpy(zero_copy_only=False).astype(np.int64) for part in encoded]
+    codes[0] = translated[codes[0]] if len(codes[0]) else codes[0]
+    alike = np.equal(*(np.bincount(code, minlength=others + 1) for code in codes))
+    alike[others] = False
+    rows, places = (np.argsort(code, kind="stable") for code in codes)
+    return rows[alike[codes[0][rows]]], places[alike[codes[1][places]]]
+
+
+def _looked_up(known: FileList, listing: FileList) -> npt.NDArray[np.int64]:
+    """As `match`, by path. One may be known several times, with different identities: then its rows are tried from the last back,
+    all paths at once."""
     known_paths = known.paths()
     unique = pc.unique(known_paths)
-    code = _codes(listing.paths(), unique)
+    code, group = _codes(listing.paths(), unique), _codes(known_paths, unique)
+    order = np.argsort(group, kind="stable")
+    count = np.bincount(group, minlength=len(unique))
+    start = np.cumsum(count) - count
     result = np.full(len(listing), NOWHERE, np.int64)
-    if len(unique) == len(known_paths):
-        order, start, count = np.arange(len(known)), np.arange(len(known)), np.ones(len(known), np.int64)
-    else:
-        group = _codes(known_paths, unique)
-        order = np.argsort(group, kind="stable")
-        count = np.bincount(group, minlength=len(unique))
-        start = np.cumsum(count) - count
     asked = np.flatnonzero(code != NOWHERE)
     back = 1
     while len(asked):
@@ -222,7 +249,7 @@ def _seen_from(root: str, folder: str) -> str:
 
 def _in_order(files: FileList) -> FileList:
     paths = files.paths()
-    if pc.all(pc.less(paths[:-1], paths[1:]), min_count=0).as_py():
+    if _ascending(paths):
         return files
     order = pc.sort_indices(paths)
     paths = paths.take(order)
@@ -233,6 +260,11 @@ def _in_order(files: FileList) -> FileList:
             detail="FILE_TWICE",
         )
     return FileList(files.root, files.table.take(order))
+
+
+def _ascending(paths: pa.Array) -> bool:
+    """Whether the paths are in order and none is there twice."""
+    return bool(pc.all(pc.less(paths[:-1], paths[1:]), min_count=0).as_py())
 
 
 def _joined(directories: pa.Array, names: pa.ChunkedArray) -> pa.Array:
