@@ -29,13 +29,13 @@ SELECT CAST(id % 100 AS tinyint) ti, CAST(id AS smallint) si, CAST(id AS int) i,
        TIMESTAMP_NTZ '2020-03-08 02:30:00' + make_dt_interval(0, id) nt, IF(id % 3 = 0, NULL, id) `some null`,
        CAST(NULL AS int) nu, named_struct('x', id, 'y', named_struct('z', 's' || id)) st, array(id, NULL, id + 1) ar,
        map('k', id) m, array(named_struct('q', id)) deep, CAST('c' AS char(3)) ch
-FROM range(0, 2500, 1, 1)
+FROM range(0, 900, 1, 1)
 """
 
 
 @pytest.mark.parametrize("kind", [PARQUET, ORC], ids=lambda kind: kind.name)
 def test_every_type_is_read_as_spark_reads_it(spark: "SparkSession", tmp_path: Path, kind: Format) -> None:
-    spark.sql(EVERY_TYPE).write.option("parquet.block.row.count.limit", 600).option("orc.stripe.row.count", 600).format(
+    spark.sql(EVERY_TYPE).write.option("parquet.block.row.count.limit", 200).option("orc.stripe.row.count", 200).format(
         kind.name
     ).save(str(tmp_path / "t"))
     frame = spark.read.format(kind.name).load(str(tmp_path / "t"))
@@ -227,6 +227,15 @@ def test_fetching_rows_reads_their_row_groups_only(tmp_path: Path) -> None:
     found = PARQUET.fetch(file, reading_of(PARQUET, data_file(path)), locators)
     assert plain(found) == [(pq.read_table(path)["a"][row].as_py(),) for row in (99_999, 5)]
     assert store.received < file.size / 4
+
+
+def test_rows_are_counted_through_all_stripes(tmp_path: Path) -> None:
+    path = tmp_path / "t.orc"
+    table = pa.table({"a": np.arange(20_000), "b": np.random.default_rng(1).random(20_000)})
+    pa.orc.write_table(table, path, stripe_size=20_000, batch_size=500)
+    assert pa.orc.ORCFile(path).nstripes > 3
+    assert all_rows(ORC, data_file(path), reading_of(ORC, data_file(path))) == plain(table)
+    assert all_rows(ORC, data_file(path), reading_of(ORC, data_file(path)), []) == [()] * 20_000
 
 
 class CountingStore(LocalStore):

@@ -24,6 +24,7 @@ from tests.sources.whole_table import read_without_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.xdist_group("plugins")  # installed once
 HERE = Path(__file__).parent
 
 

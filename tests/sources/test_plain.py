@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.clock import SimulatedClock
-from grebe.errors import SourceChanged, StoreRefused, TableNotFound, Unsupported
+from grebe.errors import SourceChanged, TableNotFound, Unsupported
 from grebe.files import FileList
 from grebe.formats import Column
 from grebe.formats.text import TEXT
@@ -155,17 +155,6 @@ def test_a_file_or_table_that_vanishes_between_list_and_read_has_changed(tmp_pat
     (tmp_path / "t").rmdir()
     with pytest.raises(TableNotFound):
         source.files()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_folder_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
-    parquet(tmp_path / "a.parquet")
-    tmp_path.chmod(0)
-    try:
-        with pytest.raises(StoreRefused):
-            open_source(tmp_path)
-    finally:
-        tmp_path.chmod(0o700)
 
 
 def test_options_by_the_clock_are_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_names_partitions_and_globs_on_s3(spark: "SparkSession", s3_server: S3Se
     use_s3(spark, s3_server)
     store = open_store(s3_server.uri("sources/odd table"), s3_server.storage_options)
     for name in NAMES:
-        for value in ("1", "a b", "c%2Fd", "e#f"):
+        for value in ("1", "c%2F #d"):
             store.put(f"k={value}/{name}", f"{value} {name}\n".encode())
     store.put("k=1/_SUCCESS", b"")
     path = "s3a://lake/sources/odd table"

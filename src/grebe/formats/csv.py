@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from grebe.errors import Unsupported
 from grebe.formats.csv_fields import Dialect, Field, fields_of, multi_line_breaks
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns
+from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns, without_columns
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
 from grebe.formats.text_values import values_of
@@ -154,7 +154,7 @@ class CsvFormat:
             for column, field in zip(wanted, fields, strict=True)
         ]
         if not wanted:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(found), pa.struct([])))
+            return without_columns(len(found))
         return pa.record_batch(arrays, schema=pa.schema([column.arrow for column in wanted]))
 
 

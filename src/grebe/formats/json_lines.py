@@ -14,7 +14,7 @@ import pyarrow.json as pj
 
 from grebe.errors import Unsupported
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns
+from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns, without_columns
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
 from grebe.formats.text_values import values_of
@@ -117,7 +117,7 @@ class JsonLinesFormat:
             for array, field in zip(whole.flatten(), schema, strict=True)
         ]
         if not wanted:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(found), pa.struct([])))
+            return without_columns(len(found))
         return pa.record_batch(arrays, schema=schema)
 
 

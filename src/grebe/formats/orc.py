@@ -10,7 +10,7 @@ from pyarrow import orc
 from grebe.errors import Unsupported
 from grebe.formats.local_time import instants
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns
+from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns, without_columns
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading
 from grebe.formats.spark_types import TIMESTAMP_NTZ, spark_type, type_text
@@ -57,6 +57,8 @@ class OrcFormat:
             raise Unsupported(
                 f"{file.uri} has {opened.orc.nrows} rows, so none with number {rows.max()}", detail="LOCATOR"
             )
+        if not wanted:
+            return pa.Table.from_batches([without_columns(len(rows))])
         start, places = 0, np.zeros(len(rows), np.int64)
         found: list[pa.RecordBatch] = []
         for stripe in range(opened.orc.nstripes):
@@ -94,7 +96,7 @@ def _stripe(opened: _Opened, stripe: int, wanted: Sequence[Column], reading: Rea
     schema = opened.orc.schema
     names = [name for column in wanted if (name := find_name(column.name, schema.names)) is not None]
     if not names:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * _count(opened, stripe), pa.struct([])))
+        return without_columns(_count(opened, stripe))
     with arrow_errors(opened.raw, "ORC"):
         batch = opened.orc.read_stripe(stripe, names).select(names)
     types = {name: column.type for column in wanted if (name := find_name(column.name, schema.names)) is not None}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns
+from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns, without_columns
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading, columns_of
 from grebe.formats.spark_types import TIMESTAMP, spark_type, type_text
@@ -62,6 +61,8 @@ class ParquetFormat:
         opened = _opened(file)
         counts = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
         groups, places = _groups_of(counts, locators.column("row").to_numpy(), file)
+        if not wanted:
+            return pa.Table.from_batches([without_columns(len(places))])
         batches = [unite(batch, wanted, file.uri) for batch in _batches(opened, groups, wanted)]
         table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
         return table.take(pa.array(places))
@@ -135,7 +136,7 @@ def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -
     names = [name for column in wanted if (name := find_name(column.name, schema.names)) is not None]
     if not names:
         for group in groups:
-            yield _rows_only(opened.metadata.row_group(group).num_rows)
+            yield without_columns(opened.metadata.row_group(group).num_rows)
         return
     target = pa.schema([schema.field(name) for name in names])
     batches = opened.parquet.iter_batches(_BATCH_ROWS, row_groups=list(groups), columns=names)
@@ -145,11 +146,6 @@ def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -
         if batch is None:
             return
         yield batch.select(names).cast(target)
-
-
-def _rows_only(count: int) -> pa.RecordBatch:
-    empty: list[dict[str, Any]] = [{}] * count
-    return pa.RecordBatch.from_struct_array(pa.array(empty, pa.struct([])))
 
 
 PARQUET = ParquetFormat()

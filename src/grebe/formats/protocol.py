@@ -135,3 +135,9 @@ def wanted_columns(reading: Reading, names: Sequence[str] | None) -> tuple[Colum
         return columns
     by_name = {column.name: column for column in columns}
     return tuple(by_name[name] for name in names if name in by_name)
+
+
+def without_columns(count: int) -> pa.RecordBatch:
+    """So many records of no columns. Only a batch made of a struct remembers how many."""
+    empty: list[dict[str, object]] = [{}] * count
+    return pa.RecordBatch.from_struct_array(pa.array(empty, pa.struct([])))

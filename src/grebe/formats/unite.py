@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import UnreadableFile, Unsupported
+from grebe.formats.protocol import without_columns
 from grebe.formats.reading import Column
 from grebe.formats.spark_types import spark_type, type_json, type_text
 
@@ -31,6 +32,8 @@ def find_name(wanted: str, names: Sequence[str]) -> str | None:
 
 def unite(batch: pa.RecordBatch, columns: Sequence[Column], uri: str) -> pa.RecordBatch:
     """The records of one file with the columns of the table; `uri` is for the error."""
+    if not columns:
+        return without_columns(batch.num_rows)
     names = batch.schema.names
     arrays = []
     for column in columns:
@@ -42,9 +45,6 @@ def unite(batch: pa.RecordBatch, columns: Sequence[Column], uri: str) -> pa.Reco
             else _converted(batch.column(names.index(found)), field.type, f"column {column.name} of {uri}")
         )
     schema = pa.schema([column.arrow for column in columns])
-    if not columns:
-        # A batch without columns forgets how many rows it has, unless it is made of a struct.
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
     return pa.record_batch(arrays, schema=schema)
 
 
