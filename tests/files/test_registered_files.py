@@ -1,5 +1,8 @@
 """Registered files: an id belongs to one identity for ever, and the bytes of a list are the list or an error."""
 
+import hashlib
+import struct
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -120,6 +123,19 @@ def test_any_cut_and_any_addition_is_found_out() -> None:
             decode(SOME[:length])
     with pytest.raises(CorruptLog):
         decode(SOME + b"\0")
+
+
+@pytest.mark.parametrize("table", [None, pa.table({"x": [1]})])
+def test_a_whole_frame_around_something_else_is_found_out(table: pa.Table | None) -> None:
+    sink = pa.BufferOutputStream()
+    if table is not None:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    payload = sink.getvalue().to_pybytes()
+    head = struct.pack("<4sB3xQ", b"GRBF", 1, len(payload))
+    digest = hashlib.blake2b(head + payload, digest_size=16).digest()
+    with pytest.raises(CorruptLog, match="lacks"):
+        decode(head + digest + payload)
 
 
 def test_a_newer_format_is_told_from_a_damaged_one(monkeypatch: pytest.MonkeyPatch) -> None:

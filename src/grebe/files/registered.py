@@ -122,10 +122,13 @@ def decode(data: bytes) -> RegisteredFiles:
             f"a list of files has format version {version}, this Grebe knows {_VERSION}: update Grebe",
             detail="NEWER_FORMAT",
         )
-    table = pa.ipc.open_stream(pa.py_buffer(payload)).read_all().unify_dictionaries().combine_chunks()
-    root = table.schema.metadata[_ROOT].decode()
-    ids = table.column("id").combine_chunks()
-    return RegisteredFiles(FileList(root, table.select(SCHEMA.names).cast(SCHEMA)), ids)
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(payload)).read_all().unify_dictionaries().combine_chunks()
+        root = table.schema.metadata[_ROOT].decode()
+        files = FileList(root, table.select(SCHEMA.names).cast(SCHEMA))
+        return RegisteredFiles(files, table.column("id").combine_chunks())
+    except (pa.ArrowInvalid, KeyError, TypeError) as error:
+        raise CorruptLog(f"a list of files lacks its table, columns or root: {error}", detail="FILE_LIST") from error
 
 
 def _digest(head: bytes, payload: pa.Buffer | memoryview) -> bytes:
