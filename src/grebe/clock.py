@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 
@@ -108,8 +109,15 @@ def process_start_id() -> str:
 def start_id_of(pid: int) -> str | None:
     """The start id of a process on this host; None if there is no such process, empty text if it cannot be known."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:  # noqa: PTH123 - a path of the kernel, read in one go
-            # Field 22, counted after the name in brackets, which may itself hold spaces and brackets.
-            return stat.read().rsplit(b")", 1)[1].split()[19].decode()
-    except FileNotFoundError:
-        return None if os.path.isdir("/proc/self") else ""  # noqa: PTH112 - as above
+        os.kill(pid, 0)  # asks only: /proc may hide the processes of other users
+    except (ProcessLookupError, OverflowError):
+        return None
+    except PermissionError:
+        pass
+    try:
+        # Counted after the name in brackets, which may itself hold spaces and brackets.
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rsplit(b")", 1)[1].split()
+    except OSError:
+        return ""
+    state, start = fields[0], fields[19]
+    return None if state in (b"Z", b"X") else start.decode()

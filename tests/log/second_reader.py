@@ -19,7 +19,7 @@ import pyarrow as pa
 Plain = dict[str, Any]
 Ranges = list[list[int]]
 TOGETHER = {"delete", "optimize", "refresh"}
-INDEX_DEFAULTS: Plain = {"deleted_at": None}
+INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": []}
 SPEC_DEFAULTS: Plain = {"properties": {}}
 CONTENT_DEFAULTS: Plain = {"rows": 0, "footer": 0}
 
@@ -174,7 +174,7 @@ def _operation_ended(state: Plain, change: Plain, entry: Plain) -> Plain:
 
 
 def _index_created(state: Plain, change: Plain, entry: Plain) -> Plain:
-    _possible(change["name"] not in state["indexes"])
+    _possible(change["name"].casefold() not in {name.casefold() for name in state["indexes"]})
     _possible_as_new(state, change["content"])
     index = {
         "name": change["name"],
@@ -193,16 +193,24 @@ def _index_created(state: Plain, change: Plain, entry: Plain) -> Plain:
 def _index_changed(state: Plain, change: Plain, entry: Plain) -> Plain:
     index = _index_in(state, change, "ACTIVE")
     add, remove = change.get("add", []), change.get("remove", [])
-    cover, uncover = _ids(change.get("cover", [])), _ids(change.get("uncover", []))
-    covered = _ids(index["covered"])
-    _possible(set(remove) <= {content["path"] for content in index["content"]})
-    _possible(uncover <= covered and not cover & (covered - uncover))
+    cover, uncover, revive, purge = (_ids(change.get(key, [])) for key in ("cover", "uncover", "revive", "purge"))
+    covered, dormant = _ids(index["covered"]), _ids(index["dormant"])
+    paths = {content["path"] for content in index["content"]}
+    _possible(set(remove) <= paths)
+    _possible(uncover <= covered and revive <= dormant and purge <= dormant | uncover)
+    if set(remove) == paths:
+        _possible(not revive)
+        covered, dormant = covered - uncover, set()
+    else:
+        covered, dormant = (covered - uncover) | revive, (dormant | uncover) - purge - revive
+    _possible(not cover & (covered | dormant))
     _possible_as_new(state, add)
     after = {
         **index,
-        "version": change["version"],
+        "version": max(index["version"], change["version"]),
         "content": [content for content in index["content"] if content["path"] not in remove] + add,
-        "covered": _ranges((covered - uncover) | cover),
+        "covered": _ranges(covered | cover),
+        "dormant": _ranges(dormant),
     }
     if change.get("table_version") is not None:
         after |= {"table_version": change["table_version"], "refreshed_ms": entry["at_ms"]}

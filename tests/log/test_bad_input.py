@@ -312,7 +312,7 @@ class VanishingStore(LocalStore):
         return iter(found)
 
     def _vanish_after(self, call: str) -> None:
-        if call == self._call:
+        if call == self._call and self._folder.exists():
             shutil.rmtree(self._folder)
 
 
@@ -325,13 +325,17 @@ def test_a_log_that_vanishes_while_it_is_opened_is_no_table(folder: Path, call: 
     assert not folder.exists()
 
 
-def test_a_log_that_vanishes_after_it_was_opened_leaves_its_reader_where_it_was(folder: Path) -> None:
+def test_a_log_that_vanishes_after_it_was_opened_is_no_log_after_a_reload(folder: Path) -> None:
     newest = opened(folder).newest
     log = Log(VanishingStore(folder, f"get {entry_path(newest.number)}")).open()
     assert not folder.exists()
-    assert log.reload() == newest
+    assert log.newest == newest
     with pytest.raises(SourceChanged, match="Reload"):
         Registry(log).files(log.state)
+    assert log.reload() == Snapshot()
+    with pytest.raises(TableNotFound, match="has been removed"):
+        begin(log, Verb.CREATE, ["anew"], {"anew": SPEC})
+    assert not folder.exists() or not list(folder.glob("log/*.json"))
 
 
 @pytest.mark.parametrize("backwards", [False, True])

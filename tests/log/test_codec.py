@@ -39,7 +39,7 @@ text = st.text(max_size=12)
 number = st.integers(0, 2**53)
 ids = st.lists(st.integers(0, 1000), max_size=8).map(FileIds.of)
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | text,
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | text,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
@@ -64,7 +64,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
     ),
     st.builds(OperationEnded, text, st.booleans(), text),
     st.builds(IndexCreated, text, specs, number, content, ids, text),
-    st.builds(IndexChanged, text, number, content, paths, ids, ids, st.none() | text, st.none() | properties),
+    st.builds(IndexChanged, text, number, content, paths, ids, ids, ids, ids, st.none() | text, st.none() | properties),
     st.builds(IndexDeleted, text),
     st.builds(IndexRestored, text),
     st.builds(IndexDropped, text),

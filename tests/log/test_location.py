@@ -10,7 +10,7 @@ from grebe.log.location import below, beside, places
     [
         ("s3://lake/sales/orders", "s3://lake/sales/_grebe/orders"),
         ("s3://lake/orders", "s3://lake/_grebe/orders"),
-        ("s3://lake", "s3://lake/_grebe/root"),
+        ("s3://lake", "s3://lake/_grebe/_grebe"),
         ("file:///orders", "file:///_grebe/orders"),
         ("file:///lake/my orders #1 %20", "file:///lake/_grebe/my orders #1 %20"),
         ("hdfs://host:8020/orders", "hdfs://host:8020/_grebe/orders"),
@@ -30,6 +30,6 @@ def test_a_part_of_a_table_finds_the_log_of_the_whole() -> None:
     assert places("s3://lake/orders/day=1") == [
         "s3://lake/orders/_grebe/day=1",
         "s3://lake/_grebe/orders",
-        "s3://lake/_grebe/root",
+        "s3://lake/_grebe/_grebe",
     ]
     assert places("s3://lake/t", "file:///idx")[:2] == [below("file:///idx", "s3://lake/t"), "s3://lake/_grebe/t"]

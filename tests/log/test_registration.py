@@ -95,5 +95,19 @@ def test_a_segment_that_is_gone_or_damaged_says_so() -> None:
     with pytest.raises(CorruptLog):
         Registry(log).files(log.state)
     log.store.delete(path)
-    with pytest.raises(SourceChanged, match="Reload"):
+    with pytest.raises(CorruptLog, match="is missing"):
         Registry(log).files(log.state)
+
+
+def test_a_segment_that_was_merged_and_vacuumed_asks_for_a_reload() -> None:
+    log = new_log()
+    registry = Registry(log)
+    registry.register(files("a"))
+    old = log.state
+    for n in range(MOST_SEGMENTS + 1):
+        registry.register(files(f"f{n}"))
+    for path in log.state.retired:
+        log.store.delete(path)
+    with pytest.raises(SourceChanged, match="Reload"):
+        Registry(log).files(old)
+    assert len(Registry(log).files(log.state)) == MOST_SEGMENTS + 2

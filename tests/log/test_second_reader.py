@@ -113,7 +113,8 @@ def _history(log: Log, folder: Path) -> None:
     content = log.state.indexes["lookup"].content[0].path
     _changed(log, Verb.REFRESH, "lookup", add=(_content("lookup", "1"),), cover=FileIds.of([3]), table_version="v2")
     _changed(log, Verb.OPTIMIZE, "lookup", add=(_content("lookup", "2"),), remove=(content,))
-    _changed(log, Verb.REFRESH, "lookup", uncover=FileIds.of([1, 2]), cover=FileIds.of([2, 4]), properties={"p": [1.5]})
+    _changed(log, Verb.REFRESH, "lookup", uncover=FileIds.of([0, 1, 2]), cover=FileIds.of([4]), properties={"p": [1.5]})
+    _changed(log, Verb.REFRESH, "lookup", revive=FileIds.of([2]), purge=FileIds.of([0]))
     for verb, name, change in (
         (Verb.DELETE, "Überblick", IndexDeleted("Überblick")),
         (Verb.RESTORE, "Überblick", IndexRestored("Überblick")),
@@ -291,6 +292,8 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
         remove=PATHS,
         cover=IDS,
         uncover=IDS,
+        revive=IDS,
+        purge=IDS,
         table_version=st.none() | st.just("v2"),
         properties=st.none() | st.just({"buckets": 9}),
     ),

@@ -78,7 +78,10 @@ def _unseal(data: bytes, where: str) -> tuple[dict[str, Any], str]:
             "indexes anew: no data of the table is in it.",
             detail="CHECKSUM",
         )
-    body = json.loads(line)
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorruptLog(f"{where} holds no JSON", detail="FOREIGN") from error
     if not isinstance(body, dict) or not isinstance(body.get("grebe"), int):
         raise CorruptLog(f"{where} is no object of Grebe's log", detail="FOREIGN")
     if body["grebe"] > FORMAT:
@@ -136,7 +139,7 @@ def _build(kind: Any, plain: Any, where: str) -> Any:
             "until then it is read without them.",
             detail="LOG_CHANGE",
         ) from unknown
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, Unsupported) as error:
         problem = f"{where} does not have the shape of a log object: {type(error).__name__} {error}"
         raise CorruptLog(problem, detail="SHAPE") from error
 

@@ -8,11 +8,12 @@ The rules, each of which has a schedule in the simulation that fails without it:
 """
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from typing import Self
 
 from grebe.clock import SYSTEM, Clock
-from grebe.errors import Conflict, CorruptLog, GrebeError
+from grebe.errors import Conflict, CorruptLog, GrebeError, InvalidIndex, TableNotFound
 from grebe.log import codec, identity, invariants, names, snapshot
 from grebe.log.entry import Change, Entry, TableCreated, TableInfo, Writer
 from grebe.log.snapshot import Snapshot
@@ -41,10 +42,20 @@ class Log:
     ) -> None:
         self.store = PatientStore(store, clock, patience)
         self.clock = clock
-        self.writer = writer or identity.this_writer()
-        self.newest = Snapshot()
+        self._writer = writer
+        self._newest = Snapshot()
+        self._lock = threading.Lock()
+        self._traces = PatientStore(store, clock, seconds=0.5)
         self._checkpoint_every = checkpoint_every
         self._may_write = False
+
+    @property
+    def newest(self) -> Snapshot:
+        return self._newest
+
+    @property
+    def writer(self) -> Writer:
+        return self._writer or identity.this_writer()
 
     @property
     def state(self) -> TableState:
@@ -52,13 +63,12 @@ class Log:
 
     def open(self) -> Self:
         """Reads the newest state. Raises `TableNotFound` where there is no log."""
-        self.newest = snapshot.newest(self.store)
+        self._move_to(snapshot.newest(self.store))
         return self
 
     def create(self, table: TableInfo) -> Self:
         """Opens the log of this table, making it if it is not there. Several may do so at once."""
-        self.commit("create table", lambda state: () if state.table else (TableCreated(table),))
-        made = self.state.table
+        made = self.commit("create table", lambda state: () if state.table else (TableCreated(table),)).state.table
         if made is None or made.uri != table.uri:
             raise Conflict(
                 f"{self.store.uri} holds the indexes of another table ({made.uri if made else 'unknown'}), not of {table.uri}. "
@@ -68,9 +78,20 @@ class Log:
         return self
 
     def reload(self) -> Snapshot:
-        """Reads on from where this process is."""
-        self.newest = snapshot.read_on(self.store, self.newest)
-        return self.newest
+        """Reads on from where this process is. A log that was removed and made anew meanwhile is opened anew."""
+        before = self._newest
+        try:
+            found = snapshot.read_on(self.store, before)
+            # Without a new entry nothing has shown yet that this is still the log that was read.
+            replaced = found.number == before.number >= 0 and not snapshot.holds(self.store, before)
+        except CorruptLog:
+            if before.number < 0 or snapshot.holds(self.store, before):
+                raise
+            replaced = True
+        if replaced:
+            _logger.warning("event=log_replaced where=%s number=%d", self.store.uri, before.number)
+            found = snapshot.newest_or_empty(self.store)
+        return self._move_to(found, instead_of=before)
 
     def commit(self, action: str, propose: Proposal) -> Snapshot:
         """One entry on top of the newest state, exactly once; the snapshot right after it."""
@@ -81,14 +102,17 @@ class Log:
             changes = tuple(propose(before.state))
             if not changes:
                 return before
+            if before.number < 0 and not isinstance(changes[0], TableCreated):
+                raise TableNotFound(
+                    f"the log at {self.store.uri} has been removed; create the indexes anew", detail="LOG_REMOVED"
+                )
             now = self.clock.now_ms()
-            entry = Entry(before.number + 1, transaction, before.digest, action, now, self.writer, changes)
-            data, digest = codec.encode_entry(entry)
+            asked = Entry(before.number + 1, transaction, before.digest, action, now, self.writer, changes)
+            data, entry, digest = _as_others_read_it(asked)
             after = Snapshot(entry.number, digest, _checked(before.state, entry))
             if self._settle(entry, data):
                 self._leave_traces(after)
-                self.newest = after
-                return after
+                return self._move_to(after)
 
     def _settle(self, entry: Entry, data: bytes) -> bool:
         """Puts until the number is known to be taken. Is it by us?"""
@@ -111,8 +135,8 @@ class Log:
         """Hint and checkpoints only save readers time, so failing to write them fails nothing."""
         try:
             if (made.number + 1) % self._checkpoint_every == 0:
-                snapshot.write_checkpoint(self.store, made)
-            snapshot.write_hint(self.store, made)
+                snapshot.write_checkpoint(self._traces, made)
+            snapshot.write_hint(self._traces, made)
         except GrebeError as problem:
             _logger.warning("event=hint_not_written number=%d code=%s", made.number, problem.code)
 
@@ -121,9 +145,28 @@ class Log:
             return
         probe(self.store)
         if self.newest.number < 0:
-            self.newest = snapshot.newest_or_empty(self.store)
+            self._move_to(snapshot.newest_or_empty(self.store))
         snapshot.check_no_gap(self.store, self.newest)
         self._may_write = True
+
+    def _move_to(self, found: Snapshot, instead_of: Snapshot | None = None) -> Snapshot:
+        """Another thread may have been further already: then that stays, unless it is what was found to be gone."""
+        with self._lock:
+            if found.number >= self._newest.number or self._newest is instead_of:
+                self._newest = found
+        return found
+
+
+def _as_others_read_it(entry: Entry) -> tuple[bytes, Entry, str]:
+    """The bytes of an entry and what they say: all that counts is what everybody else will read."""
+    data, _ = codec.encode_entry(entry)
+    try:
+        return data, *codec.decode_entry(data, entry.action)
+    except CorruptLog as unreadable:
+        raise InvalidIndex(
+            f"{entry.action} was not written, since nobody could read it: {unreadable}. Give every field the type it has.",
+            detail="FIELDS",
+        ) from unreadable
 
 
 def _checked(before: TableState, entry: Entry) -> TableState:

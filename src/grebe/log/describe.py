@@ -79,7 +79,11 @@ def describe_history(entries: Iterable[Entry]) -> list[HistoryEntry]:
 
 
 def moment(at_ms: int) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC)
+    """A writer's clock may be off by any amount; what no calendar holds becomes its last day."""
+    try:
+        return datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
 def _index(index: IndexState, state: TableState, listed: FileIds, unregistered: int) -> IndexInfo:
@@ -150,6 +154,7 @@ def _changed(change: IndexChanged) -> str:
         _count(len(change.add), "object") + " added" if change.add else "",
         _count(len(change.remove), "object") + " retired" if change.remove else "",
         _count(len(change.cover), "file") + " more covered" if change.cover else "",
+        _count(len(change.revive), "file") + " covered again" if change.revive else "",
         _count(len(change.uncover), "file") + " less covered" if change.uncover else "",
     ]
     return f"index {change.name}: {', '.join(p for p in parts if p) or 'nothing to do'}"

@@ -129,7 +129,9 @@ class IndexCreated(Change):
 class IndexChanged(Change):
     """A refresh or an optimize as a difference, so that two which touch different parts commute.
 
-    Possible only if all of `remove` is still there, all of `uncover` still covered, and none of `cover` is covered by what stays.
+    Rows of a file that is no longer covered stay in the content that holds them until it is rewritten: the file is *dormant*. So it
+    cannot be covered anew, or its rows would be there twice; if the very same file comes back it is revived. Whoever replaces all
+    content at once writes no rows of dormant files, so that none are left.
     """
 
     name: str
@@ -137,7 +139,13 @@ class IndexChanged(Change):
     add: tuple[ContentFile, ...] = ()
     remove: tuple[str, ...] = ()
     cover: FileIds = NO_FILES
+    """Files whose rows are in `add`."""
     uncover: FileIds = NO_FILES
+    """Covered files that become dormant."""
+    revive: FileIds = NO_FILES
+    """Dormant files that are covered again."""
+    purge: FileIds = NO_FILES
+    """Dormant files, or some of `uncover`, whose rows are in no content any more."""
     table_version: str | None = None
     properties: Mapping[str, Any] | None = None
 

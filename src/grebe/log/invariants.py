@@ -25,6 +25,12 @@ def covered_files_are_registered(state: TableState) -> Iterator[str]:
             yield f"index {index.name} covers a file id that was never given"
 
 
+def no_file_is_both_covered_and_dormant(state: TableState) -> Iterator[str]:
+    for index in state.indexes.values():
+        if not index.covered.isdisjoint(index.dormant):
+            yield f"index {index.name} covers files whose rows it holds as dormant"
+
+
 def content_has_one_owner(state: TableState) -> Iterator[str]:
     owner: dict[str, str] = {}
     for index in state.indexes.values():
@@ -70,6 +76,7 @@ def created_indexes_were_announced(state: TableState) -> Iterator[str]:
 ALL: tuple[Callable[[TableState], Iterator[str]], ...] = (
     ids_were_given_once,
     covered_files_are_registered,
+    no_file_is_both_covered_and_dormant,
     content_has_one_owner,
     content_lies_in_its_index_folder,
     nothing_in_use_is_retired,

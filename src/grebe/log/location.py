@@ -12,7 +12,7 @@ FOLDER = "_grebe"
 def beside(table: str) -> str:
     """The place beside a table (a canonical URI); only a table at the root of a store keeps it inside."""
     parent, name = _split(table)
-    return f"{parent}/{FOLDER}/{name}" if parent is not None else f"{table}/{FOLDER}/root"
+    return f"{parent}/{FOLDER}/{name}" if parent is not None else f"{table}/{FOLDER}/{FOLDER}"
 
 
 def below(root: str, table: str) -> str:

@@ -8,11 +8,13 @@ Leaving the block without a commit rolls the operation back. If the process dies
 """
 
 import logging
+import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
-from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidIndex, WrongState
+from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidConfig, InvalidIndex, WrongState
 from grebe.log import names
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import Change, IndexChanged, IndexSpec, OperationBegun, OperationEnded, Verb
@@ -32,6 +34,7 @@ class Running:
         self._heartbeat = heartbeat
         self._operation = operation
         self._ended = False
+        self._pid = os.getpid()
 
     @property
     def id(self) -> str:
@@ -57,16 +60,31 @@ class Running:
                     "hear of this one in time. Start it again; a higher heartbeat_seconds gives slow processes longer.",
                     detail="OPERATION_ENDED",
                 )
-            return (*propose(state), OperationEnded(self.id, committed=True))
+            proposed = propose(state)
+            self._require_announced(proposed)
+            return (*proposed, OperationEnded(self.id, committed=True))
 
         made = self._log.commit(f"{self._operation.verb} commit", changes)
         self._finish()
         return made
 
     def rollback(self, reason: str) -> None:
-        if not self._ended:
+        if self._ended or os.getpid() != self._pid:  # a forked child does not own its parent's operation
+            return
+        try:
             roll_back(self._log, self.id, reason)
-            self._finish()
+        finally:
+            self._finish()  # without a heartbeat it lapses by itself
+
+    def _require_announced(self, changes: Sequence[Change]) -> None:
+        """Others decide by what was announced whether they may run beside this."""
+        touched = {name for change in changes if (name := getattr(change, "name", None)) is not None}
+        if not touched <= set(self._operation.indexes):
+            others = ", ".join(sorted(touched - set(self._operation.indexes)))
+            raise WrongState(
+                f"{self._operation.verb} did not announce {others} when it began; begin it with all indexes that it changes",
+                detail="NOT_ANNOUNCED",
+            )
 
     def _finish(self) -> None:
         self._ended = True
@@ -78,15 +96,14 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        reason = "left without a commit" if error is None else getattr(error, "code", type(error).__name__)
+        reason = error.code if isinstance(error, GrebeError) else type(error).__name__
         try:
-            self.rollback(reason)
+            self.rollback("left without a commit" if error is None else reason)
         except GrebeError as problem:
             if error is None:
                 raise
-            # The first error is the one to show; without a heartbeat the operation lapses by itself.
+            # The first error is the one to show.
             _logger.warning("event=rollback_failed operation=%s code=%s", self.id, problem.code)
-            self._finish()
 
 
 def begin(
@@ -98,8 +115,7 @@ def begin(
     heartbeat_seconds: float = 60.0,
 ) -> Running:
     """Announces an operation. Raises `WrongState` if another is in the way, and what the verb asks of the indexes' states."""
-    if len({name.casefold() for name in indexes}) < len(indexes):
-        raise InvalidIndex(f"{verb} names an index twice: {', '.join(indexes)}", detail="NAME")
+    _require_sensible(verb, indexes, specs, heartbeat_seconds)
     begun = OperationBegun(
         id=log.clock.new_id(),
         verb=verb,
@@ -109,13 +125,28 @@ def begin(
         specs=dict(specs or {}),
     )
     heartbeat = Heartbeat(log.store, begun.id, heartbeat_seconds, log.clock)
+    heartbeat.start()
     try:
         made = log.commit(f"{verb} begin", _beginning(log, begun, replace))
     except BaseException:
         heartbeat.stop()
         raise
-    heartbeat.start()
     return Running(log, made.state.operations[begun.id], heartbeat)
+
+
+def _require_sensible(
+    verb: Verb, indexes: Sequence[str], specs: Mapping[str, IndexSpec] | None, heartbeat_seconds: float
+) -> None:
+    if isinstance(indexes, str) or not all(isinstance(name, str) for name in indexes):
+        raise InvalidIndex(f"{verb} takes a list of names", detail="NAME")
+    if not indexes and verb is not Verb.VACUUM:
+        raise InvalidIndex(f"{verb} names no index", detail="NAME")
+    if len({name.casefold() for name in indexes}) < len(indexes):
+        raise InvalidIndex(f"{verb} names an index twice: {', '.join(indexes)}", detail="NAME")
+    if verb is Verb.CREATE and set(specs or {}) != set(indexes):
+        raise InvalidIndex(f"create of {', '.join(indexes)} must say for each of them what it makes", detail="SPEC")
+    if not 0 < heartbeat_seconds < math.inf:
+        raise InvalidConfig(f"heartbeat_seconds = {heartbeat_seconds} is no time span above 0", detail="VALUE")
 
 
 def roll_back(log: Log, operation: str, reason: str) -> Snapshot:
@@ -165,7 +196,8 @@ def _in_the_way(begun: OperationBegun, other: Operation) -> WrongState:
 
 
 def _may_create(state: TableState, begun: OperationBegun, replace: bool) -> None:
-    by_folded = {name.casefold(): name for name in state.indexes}
+    coming = [name for o in state.operations.values() if o.verb is Verb.CREATE for name in o.indexes]
+    by_folded = {name.casefold(): name for name in [*coming, *state.indexes]}
     for name in begun.indexes:
         if not _NAME.fullmatch(name):
             raise InvalidIndex(
@@ -178,7 +210,7 @@ def _may_create(state: TableState, begun: OperationBegun, replace: bool) -> None
             raise InvalidIndex(
                 f"index {name} differs from the existing {existing} in case only; choose another name", detail="NAME"
             )
-        if existing is not None and not replace:
+        if name in state.indexes and not replace:
             hint = (
                 "restore or vacuum it"
                 if state.indexes[name].state == DELETED

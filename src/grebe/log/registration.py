@@ -13,6 +13,7 @@ from grebe.files import FileList, RegisteredFiles, decode, encode
 from grebe.log import names
 from grebe.log.commit import Log
 from grebe.log.entry import Change, FilesRegistered, Segment, SegmentsMerged
+from grebe.log.snapshot import newest_or_empty
 from grebe.log.states import TableState
 from grebe.store.protocol import ObjectMissing
 
@@ -25,17 +26,19 @@ class Registry:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._read: tuple[Segment, ...] = ()
-        self._files = RegisteredFiles.empty(log.state.table.uri if log.state.table else log.store.uri)
+        nothing = RegisteredFiles.empty(log.state.table.uri if log.state.table else log.store.uri)
+        self._read: tuple[tuple[Segment, ...], RegisteredFiles] = ((), nothing)
 
     def files(self, state: TableState) -> RegisteredFiles:
         """All files registered in this state."""
-        if state.segments != self._read:
-            grown = state.segments[: len(self._read)] == self._read
-            parts = [self._files] if grown else [RegisteredFiles.empty(self._files.files.root)]
-            parts += [self._read_segment(s) for s in state.segments[len(self._read) if grown else 0 :]]
-            self._files, self._read = RegisteredFiles.concat(*parts), state.segments
-        return self._files
+        segments, known = self._read
+        if state.segments == segments:
+            return known
+        if state.segments[: len(segments)] != segments:
+            segments, known = (), RegisteredFiles.empty(known.files.root)
+        known = RegisteredFiles.concat(known, *(self._read_segment(s) for s in state.segments[len(segments) :]))
+        self._read = (state.segments, known)
+        return known
 
     def register(self, listing: FileList) -> pa.UInt32Array:
         """The id of each file of the listing, in its order; those that have none yet get one."""
@@ -87,6 +90,12 @@ class Registry:
         try:
             files = decode(self._log.store.get(segment.path))
         except ObjectMissing as missing:
+            if segment in newest_or_empty(self._log.store).state.segments:
+                raise CorruptLog(
+                    f"{where} is missing. Bring it back from a backup, or remove the table's folder under _grebe and create "
+                    "the indexes anew: no data of the table is in it.",
+                    detail="FILE_LIST",
+                ) from missing
             raise SourceChanged(
                 f"{where} is gone: the list of files was merged and vacuumed after this state of the log was read. Reload.",
                 detail="FILE_LIST",

@@ -14,6 +14,8 @@ from grebe.log.entry import Entry
 from grebe.log.states import Impossible, TableState, apply
 from grebe.store.protocol import ObjectMissing, Store
 
+LONGEST_WALK = 32
+"""Entries read one by one before a shorter way is looked for."""
 _logger = logging.getLogger("grebe.log")
 
 
@@ -51,16 +53,45 @@ def newest(store: Store) -> Snapshot:
 
 def newest_or_empty(store: Store) -> Snapshot:
     """The newest state; the one before the first entry where there is no log."""
-    return _from_hint(store) or read_on(store, _from_listing(store))
+    return _from_hint(store) or _from_listing(store)
 
 
 def read_on(store: Store, snapshot: Snapshot) -> Snapshot:
     """The newest state, from one that was read before."""
-    while True:
+    following = _read_some(store, snapshot)
+    if following.at_end:
+        return following.snapshot
+    jumped = newest_or_empty(store)
+    return jumped if jumped.number > following.snapshot.number else _read_all(store, following.snapshot)
+
+
+def holds(store: Store, snapshot: Snapshot) -> bool:
+    """Whether the log still has the entry that this is the state after, or has been removed or exchanged meanwhile."""
+    found = read_entry(store, snapshot.number)
+    return found is not None and found[1] == snapshot.digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Following:
+    snapshot: Snapshot
+    at_end: bool
+
+
+def _read_some(store: Store, snapshot: Snapshot) -> _Following:
+    """Reads on, but not so far that a checkpoint would be the shorter way."""
+    for _ in range(LONGEST_WALK):
         found = read_entry(store, snapshot.number + 1)
         if found is None:
-            return snapshot
+            return _Following(snapshot, at_end=True)
         snapshot = snapshot.after(*found, where=_where(store, snapshot.number + 1))
+    return _Following(snapshot, at_end=False)
+
+
+def _read_all(store: Store, snapshot: Snapshot) -> Snapshot:
+    following = _read_some(store, snapshot)
+    while not following.at_end:
+        following = _read_some(store, following.snapshot)
+    return following.snapshot
 
 
 def read_entry(store: Store, number: int) -> tuple[Entry, str] | None:
@@ -119,43 +150,40 @@ def _from_hint(store: Store) -> Snapshot | None:
     hint = _read_state(store, names.HINT)
     if hint is None:
         return None
-    following = read_entry(store, hint.number + 1)
-    if following is not None:
-        if following[0].previous != hint.digest:
-            return None
-        return read_on(store, hint.after(*following, where=_where(store, hint.number + 1)))
-    claimed = read_entry(store, hint.number)
-    return hint if claimed is not None and claimed[1] == hint.digest else None
+    first = read_entry(store, hint.number + 1)
+    if first is None:
+        return hint if holds(store, hint) else None
+    if first[0].previous != hint.digest:
+        return None
+    following = _read_some(store, hint.after(*first, where=_where(store, hint.number + 1)))
+    return following.snapshot if following.at_end else None
 
 
 def _from_listing(store: Store) -> Snapshot:
-    """The newest checkpoint that can be read, or the state before the first entry."""
+    """The newest state by way of the newest checkpoint that can be believed, or else from the first entry."""
     listed = [info.path for info in store.list(names.LOG)]
     numbers = [n for n in map(names.entry_number, listed) if n is not None]
     checkpoints = [n for n in map(names.checkpoint_number, listed) if n is not None]
+    start = Snapshot()
     for number in sorted(checkpoints, reverse=True):
         found = _read_state(store, names.checkpoint_path(number))
-        claimed = read_entry(store, number) if found is not None else None
-        if found is not None and claimed is not None and claimed[1] == found.digest:
-            _check_contiguous(store, numbers, found.number)
-            return found
-    _check_contiguous(store, numbers, -1)
-    return Snapshot()
-
-
-def _check_contiguous(store: Store, numbers: list[int], start: int) -> None:
-    for expected, number in enumerate((n for n in numbers if n > start), start + 1):
-        if number != expected and read_entry(store, expected) is None:
-            raise gap(store, expected)
+        if found is not None and holds(store, found):
+            start = found
+            break
+    reached = _read_all(store, start)
+    if not numbers or reached.number >= numbers[-1]:
+        return reached
+    if read_entry(store, numbers[-1]) is not None:
+        raise gap(store, reached.number + 1)
+    return _from_listing(store)  # the log is being removed, or was put back to an older state
 
 
 def _listed_entries(store: Store, after: int) -> Iterator[int]:
     start_after = names.entry_path(after) if after >= 0 else ""
     for info in store.list(names.LOG, start_after=start_after):
         number = names.entry_number(info.path)
-        if number is None:
-            return  # entries sort before checkpoints and the hint
-        yield number
+        if number is not None:
+            yield number
 
 
 def _read_state(store: Store, path: str) -> Snapshot | None:

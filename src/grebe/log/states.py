@@ -13,6 +13,7 @@ from typing import Any
 
 from grebe.files import FileIds
 from grebe.log.entry import (
+    NO_FILES,
     Change,
     ContentFile,
     ContentForgotten,
@@ -68,6 +69,8 @@ class IndexState:
     refreshed_ms: int
     deleted_at: int | None = None
     """The number of the entry that deleted it."""
+    dormant: FileIds = NO_FILES
+    """Files that it does not cover, though their rows are still in its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,8 @@ def _operation_ended(state: TableState, change: OperationEnded, entry: Entry) ->
 
 
 def _index_created(state: TableState, change: IndexCreated, entry: Entry) -> TableState:
-    _require(change.name not in state.indexes, f"index {change.name} exists already")
+    taken = {name.casefold(): name for name in state.indexes}.get(change.name.casefold())
+    _require(taken is None, f"index {taken} exists already")
     _require_new_content(state, change.content)
     index = IndexState(
         name=change.name,
@@ -172,9 +176,7 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
     present = {c.path for c in index.content}
     removed = set(change.remove)
     _require(removed <= present, f"content of index {change.name} has been replaced meanwhile")
-    _require(change.uncover <= index.covered, f"index {change.name} no longer covers what this would replace")
-    kept = index.covered - change.uncover
-    _require(kept.isdisjoint(change.cover), f"index {change.name} covers some of these files already")
+    covered, dormant = _coverage(index, change, all_replaced=removed == present)
     _require_new_content(state, change.add)
     spec = index.spec
     if change.properties is not None:
@@ -182,13 +184,28 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
     after = replace(
         index,
         spec=spec,
-        version=change.version,
+        version=max(index.version, change.version),
         content=(*(c for c in index.content if c.path not in removed), *change.add),
-        covered=kept | change.cover,
+        covered=covered,
+        dormant=dormant,
         table_version=index.table_version if change.table_version is None else change.table_version,
         refreshed_ms=entry.at_ms if change.table_version is not None else index.refreshed_ms,
     )
     return replace(_with_index(state, after), retired=_retire(state, change.remove, entry.number))
+
+
+def _coverage(index: IndexState, change: IndexChanged, all_replaced: bool) -> tuple[FileIds, FileIds]:
+    """What is covered and what is dormant after the change."""
+    _require(change.uncover <= index.covered, f"index {index.name} no longer covers what this would replace")
+    _require(change.revive <= index.dormant, f"index {index.name} no longer holds rows that this would revive")
+    leaving = index.dormant | change.uncover
+    _require(change.purge <= leaving, f"index {index.name} would lose rows of files that it covers")
+    _require(not (all_replaced and change.revive), f"index {index.name} would lose rows that this would revive")
+    dormant = NO_FILES if all_replaced else leaving - change.purge - change.revive
+    kept = (index.covered - change.uncover) | change.revive
+    _require(kept.isdisjoint(change.cover), f"index {index.name} covers some of these files already")
+    _require(dormant.isdisjoint(change.cover), f"index {index.name} holds rows of some of these files already")
+    return kept | change.cover, dormant
 
 
 def _index_deleted(state: TableState, change: IndexDeleted, entry: Entry) -> TableState:

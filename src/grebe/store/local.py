@@ -62,13 +62,13 @@ class LocalStore:
                     "name is free; keep the indexes on another disk or store with location=…",
                     detail="NO_PUT_IF_ABSENT",
                 ) from error
-            _flush_folder(place.parent)
+            self._flush_name(place)
 
     def put(self, path: str, data: bytes) -> None:
         place = self._place(path)
         with self._writing(path), _draft_beside(place, data) as draft:
             draft.replace(place)
-            _flush_folder(place.parent)
+            self._flush_name(place)
 
     def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
         top = folder(prefix)
@@ -85,6 +85,14 @@ class LocalStore:
         if not stat.S_ISREG(facts.st_mode):
             raise ObjectMissing(f"{self.uri}/{path} is not a file")
         return _info(path, facts)
+
+    def _flush_name(self, place: Path) -> None:
+        """Everybody sees the object by now, so whatever fails here, it must not be called refused."""
+        try:
+            _flush_folder(place.parent)
+        except OSError as error:
+            unsure = f"{self.uri}: {place.name} is stored, but may not survive a power cut ({error.strerror})"
+            raise OutcomeUnknown(unsure) from error
 
     def _place(self, path: str) -> Path:
         return self._root / checked(path)
@@ -168,7 +176,8 @@ def _draft_beside(place: Path, data: bytes) -> Iterator[Path]:
             os.fsync(file.fileno())
         yield draft
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a draft that stays is no object, and what was stored is stored
+            draft.unlink(missing_ok=True)
 
 
 def _read_at(handle: int, start: int, length: int) -> bytes:
