@@ -21,6 +21,6 @@ def oracle(spark: "SparkSession") -> Iterator["SparkSession"]:
         spark__sql__codegen__wholeStage="false",
         spark__sql__codegen__factoryMode="NO_CODEGEN",
         spark__sql__parquet__datetimeRebaseModeInRead="CORRECTED",
-        spark__sql__parquet__int96RebaseModeInRead="CORRECTED",
+        spark__sql__parquet__datetimeRebaseModeInWrite="CORRECTED",
     ):
         yield spark

@@ -149,7 +149,14 @@ def arrow_type(kind: Type) -> pa.DataType:
     return pa.decimal128(kind.precision, kind.scale) if kind.is_decimal else _ARROW[kind.name]
 
 
-def _column(kind: Type, values: list[Any]) -> pa.Array:
+# The columns of `tables`.
+SCHEMA = pa.schema(
+    [(field.path[0], arrow_type(field.kind)) for field in FIELDS if len(field.path) == 1]
+    + [("st", pa.struct([("a", pa.int32()), ("in", pa.struct([("s", pa.string()), ("dec", pa.decimal128(10, 3))]))]))]
+)
+
+
+def column_of(kind: Type, values: list[Any]) -> pa.Array:
     if kind == DATE:
         return pa.array(values, pa.int32()).view(pa.date32())
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
@@ -163,7 +170,7 @@ def tables(draw: st.DrawFn, rows: int = 24) -> pa.Table:
 
     def values(field: Field) -> pa.Array:
         picks = draw(st.lists(st.integers(0, len(field.pool) * 8 // 7), min_size=rows, max_size=rows))
-        return _column(field.kind, [field.pool[pick] if pick < len(field.pool) else None for pick in picks])
+        return column_of(field.kind, [field.pool[pick] if pick < len(field.pool) else None for pick in picks])
 
     def mask() -> pa.Array:
         return pa.array(draw(st.lists(st.sampled_from([False, False, True]), min_size=rows, max_size=rows)))

@@ -45,7 +45,7 @@ from grebe.predicate.tree import (
     type_of,
 )
 from grebe.predicate.types import Type
-from grebe.predicate.vector import Vector, either
+from grebe.predicate.vector import Rows, Vector, either, valid_rows
 
 _NULL = pa.scalar(None, pa.bool_())
 
@@ -94,10 +94,13 @@ class _Rows:
             case Holds(term):
                 return self._column(term)
             case Compare(operator, left, right):
-                one, one_failed = self._side(left)
-                other, other_failed = self._side(right)
-                failed = either(one_failed, other_failed)
-                return self._result(compare(operator, one, other), failed)
+                one, other = self._side(left), self._side(right)
+                failed = either(one.failed, other.failed)
+                if failed is not None and operator != "<=>":
+                    failed = (
+                        failed & self._known(one) & self._known(other)
+                    )  # beside NULL the failed value does not matter
+                return self._result(compare(operator, one.values, other.values), failed)
             case In(term, values):
                 subject = self._column(term)
                 return self._result(is_among(subject.values, _items(values, subject.values.type)), subject.failed)
@@ -128,7 +131,7 @@ class _Rows:
     def _everywhere(self, value: bool | None) -> Vector:
         return Vector(pa.repeat(pa.scalar(value, pa.bool_()), self.batch.num_rows))
 
-    def _result(self, values: Any, failed: np.ndarray[Any, Any] | None) -> Vector:
+    def _result(self, values: Any, failed: Rows | None) -> Vector:
         """Kernels give a scalar when both sides are constants, and an answer where a failed row was NULL."""
         if isinstance(values, pa.Scalar):
             values = pa.repeat(values, self.batch.num_rows)
@@ -136,11 +139,18 @@ class _Rows:
             values = pc.if_else(pa.array(failed), _NULL, values)
         return Vector(values, failed)
 
-    def _side(self, term: Term) -> tuple[Any, Any]:
+    def _side(self, term: Term) -> Vector:
+        """A side of a comparison, which may stay a scalar."""
         if isinstance(term, Literal):
-            return pa.scalar(term.value, physical_type(term.type)), None
-        vector = self._column(term)
-        return vector.values, vector.failed
+            return Vector(pa.scalar(term.value, physical_type(term.type)))
+        return self._column(term)
+
+    def _known(self, side: Vector) -> Rows:
+        """The rows that are not NULL; a failed row is not, since it would have had a value."""
+        if isinstance(side.values, pa.Scalar):
+            return np.full(self.batch.num_rows, side.values.is_valid)
+        valid = valid_rows(side.values)
+        return valid if side.failed is None else valid | side.failed
 
     def _column(self, term: Term) -> Vector:
         """A term as an array in the physical form of its type."""

@@ -19,14 +19,13 @@ _TOKEN = re.compile(
   | (?P<raw>      [rR] (?: '[^']*' | "[^"]*" ) )
   | (?P<hex>      [xX] (?: '[^']*' | "[^"]*" ) )
   | (?P<string>   ' (?: [^'\\] | \\. | '' )* ' | " (?: [^"\\] | \\. | "" )* " )
-  | (?P<number>   (?: \d+\.?\d* | \.\d+ ) (?: [eE][+-]?\d+ )? (?: [bB][dD] | [lLsSyYdDfF] )? (?!\w) )
+  | (?P<number>   (?: [0-9]+\.?[0-9]* | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? (?: [bB][dD] | [lLsSyYdDfF] )? (?!\w) )
   | (?P<word>     \w+ )
   | (?P<name>     ` (?: [^`] | `` )+ ` )
   | (?P<sign>     <=> | <= | >= | <> | != | == | => | -> | :: | \|\| | >>> | << | >> | [-+*/%&|^~=<>!(),.\[\]:] )
     """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
+    re.VERBOSE | re.DOTALL,
 )
-_UNICODE_WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
@@ -55,10 +54,10 @@ def tokens(text: str) -> list[Token]:
     found: list[Token] = []
     position = 0
     while position < len(text):
-        match = _TOKEN.match(text, position) or _UNICODE_WORD.match(text, position)
+        match = _TOKEN.match(text, position)
         if match is None:
             raise syntax_error(position, _lexical_problem(text[position]))
-        kind = match.lastgroup or "word"
+        kind = match.lastgroup
         if kind != "blank":
             found.append(Token(kind, match[0], position))  # type: ignore[arg-type]  # the group names are the kinds
         position = match.end()

@@ -5,7 +5,7 @@ from grebe.predicate.tree import Path
 
 
 def columns(text: str, position: int) -> tuple[Path, ...]:
-    """The columns that a piece of Spark SQL mentions, in the order of the text. `position` is where it starts in the whole."""
+    """The columns that a piece of Spark SQL mentions, each once. `position` is where it starts in the whole."""
     import sqlglot
     from sqlglot import errors, expressions
 
@@ -13,5 +13,4 @@ def columns(text: str, position: int) -> tuple[Path, ...]:
         tree = sqlglot.parse_one(text, dialect="spark")
     except errors.SqlglotError as cause:
         raise syntax_error(position, "this is no expression of Spark SQL") from cause
-    found = {tuple(part.name for part in column.parts): None for column in tree.find_all(expressions.Column)}
-    return tuple(found)
+    return tuple(sorted({tuple(part.name for part in column.parts) for column in tree.find_all(expressions.Column)}))

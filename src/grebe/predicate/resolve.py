@@ -43,7 +43,7 @@ def _field(name: str, parent: Type, path: Path, case_sensitive: bool) -> Field:
 
 def _near(name: str, parent: Type, path: Path) -> str:
     by_lower = {field.name.lower(): field.name for field in parent.fields}
-    near = get_close_matches(name.lower(), by_lower, _NEAR_NAMES, cutoff=0.5)
+    near = get_close_matches(name.lower(), by_lower, _NEAR_NAMES)
     shown = [column_sql((*path[:-1], by_lower[match])) for match in near]
     if shown:
         return f"did you mean {', '.join(shown)}?"

@@ -1,7 +1,7 @@
 """Values of a term in every row, with the rows in which Spark would raise an error instead of giving a value."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,9 @@ Rows: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vector:
-    """`values` is in physical form and NULL in the failed rows. `failed` is None where no row fails."""
+    """`values` is in physical form and NULL in the failed rows; a constant may be a scalar. `failed` is None where no row fails."""
 
-    values: pa.Array
+    values: Any  # pa.Array or pa.Scalar
     failed: Rows | None = None
 
 
