@@ -92,6 +92,7 @@ VALUES: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", VALUES)
 def test_partition_values_have_sparks_types_and_values(spark: "SparkSession", tmp_path: Path, name: str) -> None:
     make(tmp_path, *(f"k={value}/f{number}" for number, value in enumerate(VALUES[name])))
@@ -120,6 +121,7 @@ LAYOUTS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("recursive", ["false", "true"])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_the_files_of_a_folder_are_those_that_spark_reads(
@@ -164,6 +166,7 @@ ROOTS: list[tuple[list[str], dict[str, str]]] = [
 ]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("paths", "options"), ROOTS, ids=lambda value: str(value))
 def test_roots_globs_and_base_paths_mean_what_they_mean_for_spark(
     spark: "SparkSession", tmp_path: Path, paths: list[str], options: dict[str, str]
@@ -174,6 +177,7 @@ def test_roots_globs_and_base_paths_mean_what_they_mean_for_spark(
     )
 
 
+@pytest.mark.core
 def test_files_are_named_as_spark_names_them(spark: "SparkSession", tmp_path: Path) -> None:
     names = ["a b", "50%", "a%20b", "a#b", "q?x", "ü", "a+b", "a&b;c", "[x]", "{y}", "back\\slash"]
     make(tmp_path, *(f"k={name}/{name}" for name in names))
@@ -184,6 +188,7 @@ def test_files_are_named_as_spark_names_them(spark: "SparkSession", tmp_path: Pa
     assert {canonical_uri(uri, encoded=True) for uri in seen} == ours
 
 
+@pytest.mark.core
 def test_identity_is_what_spark_sees_of_a_file(spark: "SparkSession", tmp_path: Path) -> None:
     make(tmp_path, "a", "b")
     os.utime(tmp_path / "a", ns=(0, 1_234_567_890_123_456_789))
