@@ -28,9 +28,8 @@ from grebe.log.registration import Registry
 from grebe.log.snapshot import Snapshot
 from grebe.store.local import LocalStore
 from grebe.store.opening import open_store
-from grebe.store.protocol import ObjectInfo
 from tests.log.second_reader import read_table
-from tests.log.worlds import SPEC, TABLE, create, files, new_log, register, writer
+from tests.log.worlds import SPEC, TABLE, VanishingStore, create, files, new_log, register, writer
 
 NOBODY = 65534
 
@@ -291,29 +290,6 @@ def test_a_folder_without_the_right_to_write_can_be_read_and_refuses_the_rest(pr
         outcomes = other.submit(_try_all, protected).result()
     assert outcomes == [(newest, "STORE_REFUSED_NO_PERMISSION")] * len(VERBS)
     assert everything(protected) == before
-
-
-class VanishingStore(LocalStore):
-    """Its folder is removed right after the call that is named."""
-
-    def __init__(self, root: Path, call: str) -> None:
-        super().__init__(root)
-        self._folder = root
-        self._call = call
-
-    def get(self, path: str) -> bytes:
-        data = super().get(path)
-        self._vanish_after(f"get {path}")
-        return data
-
-    def list(self, prefix: str = "", start_after: str = "") -> Iterator[ObjectInfo]:
-        found = list(super().list(prefix, start_after))
-        self._vanish_after(f"list {prefix}")
-        return iter(found)
-
-    def _vanish_after(self, call: str) -> None:
-        if call == self._call and self._folder.exists():
-            shutil.rmtree(self._folder)
 
 
 @pytest.mark.parametrize("call", [f"get {HINT}", "list log"])
