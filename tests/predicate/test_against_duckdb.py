@@ -1,8 +1,8 @@
 """A second opinion on evaluation: DuckDB, wherever it means the same as Spark.
 
-Where the two differ Spark decides. The generator stays within one type a comparison, gives LIKE its escape, uses no casts, and leaves
-out literals that DuckDB's parser does not take (`\\0` in strings, dates outside the years 1 to 9999). DIFFERENCES lists what is known to
-differ, and is itself tested.
+Where the two differ Spark decides. The generator stays within one type a comparison, gives LIKE its escape, uses no casts, and
+leaves out literals that DuckDB's parser does not take (`\\0` in strings, dates outside the years 1 to 9999). DIFFERENCES lists what
+is known to differ, and is itself tested.
 """
 
 from decimal import Decimal

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.core]
 
-PREDICATES_A_TABLE = 100
-TABLES = 7
+PREDICATES_A_TABLE = 170
+TABLES = 4
 CAST_ERRORS = ("CAST_INVALID_INPUT", "CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE")
 
 
@@ -113,7 +113,7 @@ def test_every_row_is_answered_as_by_spark(oracle: "SparkSession", tmp_path: Pat
     assert not found.differences
     # Refusals are honest but must stay the exception, or this test would show nothing.
     assert found.counts["equal"] > 0.75 * found.counts.total()
-    assert found.counts["equal"] > 500
+    assert found.counts["equal"] > 500  # of which six runs make over 3,000
 
 
 @pytest.mark.soak
@@ -122,7 +122,7 @@ def test_every_row_is_answered_as_by_spark(oracle: "SparkSession", tmp_path: Pat
 def test_every_row_is_answered_as_by_spark_at_length(
     oracle: "SparkSession", tmp_path: Path, time_zone: str, ansi: bool
 ) -> None:
-    found = compare_with_spark(oracle, tmp_path, time_zone, ansi, 100, start=1000 + len(time_zone) * 2 + ansi)
+    found = compare_with_spark(oracle, tmp_path, time_zone, ansi, 60, start=1000 + len(time_zone) * 2 + ansi)
     assert not found.differences
     assert found.counts["equal"] > 7_000
 

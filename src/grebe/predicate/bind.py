@@ -7,13 +7,14 @@ computed. Where Spark's own versions disagree about a comparison it becomes opaq
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby
 
 import pyarrow as pa
 
 from grebe.errors import InvalidPredicate
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.coercion import VersionsDiffer, common_type, comparison_type
-from grebe.predicate.fold import fold, smallest_decimal
+from grebe.predicate.fold import fold, fold_casts, smallest_decimal
 from grebe.predicate.like import pattern_parts
 from grebe.predicate.resolve import resolve
 from grebe.predicate.text import to_sql
@@ -153,6 +154,18 @@ class _Binder:
         folded = fold(cast)
         return _opaque(cast) if folded is None else folded
 
+    def _cast_all(self, operands: list[_Operand], to: Type) -> list[Term]:
+        """As `_cast`, with the literals of each type cast together."""
+        cast: dict[Term, Term] = {}
+        literals = dict.fromkeys(
+            operand.term for operand in operands if isinstance(operand.term, Literal) and operand.type != to
+        )
+        for _, same in groupby(sorted(literals, key=_type_name), key=_type_name):
+            group = [term for term in same if isinstance(term, Literal)]
+            for literal, folded in zip(group, fold_casts(group, to, self._mode, self.time_zone), strict=True):
+                cast[literal] = _opaque(Cast(literal, to)) if folded is None else folded
+        return [cast[operand.term] if operand.term in cast else self._cast(operand, to) for operand in operands]
+
     def _operand(self, term: Term) -> _Operand | None:
         """None where the type cannot be known."""
         bound = self._term(term)
@@ -201,7 +214,7 @@ class _Binder:
             common = OTHER
         if not common.is_scalar:
             return Holds(_opaque(In(known[0].term, tuple(operand.term for operand in known[1:]))))
-        subject, *items = (self._cast(operand, common) for operand in known)
+        subject, *items = self._cast_all(known, common)
         if all(isinstance(item, Literal) for item in items):
             return In(subject, tuple(items))
         return Or(tuple(Compare("=", subject, item) for item in items))
@@ -228,6 +241,10 @@ def _digits_kind(operand: _Operand, beside: _Operand) -> Type:
         value = operand.term.value if operand.written and isinstance(operand.term, Literal) else None
         return smallest_decimal(value) if isinstance(value, int) else decimal_for_integral(operand.type)
     return operand.type
+
+
+def _type_name(term: Term) -> str:
+    return str(type_of(term))
 
 
 def _opaque(node: Term | Predicate) -> Opaque:

@@ -14,7 +14,7 @@ from grebe.errors import Unsupported
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.casts import cast_values
 from grebe.predicate.scalar_text import SPECIAL_WORDS, is_time_of_today
-from grebe.predicate.tree import Arithmetic, ArithmeticOperator, Cast, Literal, Negative, Term, Value
+from grebe.predicate.tree import Arithmetic, ArithmeticOperator, Cast, CastMode, Literal, Negative, Term, Value
 from grebe.predicate.types import (
     BIGINT,
     DOUBLE,
@@ -42,9 +42,7 @@ def fold(term: Term) -> Term | None:
                 return None
             if not isinstance(folded, Literal):
                 return Cast(folded, to, mode, time_zone)
-            if _depends_on_today(folded, to):
-                return None
-            return _fold_cast(folded, Cast(folded, to, mode, time_zone))
+            return fold_casts([folded], to, mode, time_zone)[0]
         case Negative(inner):
             folded = fold(inner)
             return _negated(folded) if isinstance(folded, Literal) else None
@@ -64,14 +62,23 @@ def _depends_on_today(literal: Literal, to: Type) -> bool:
     )
 
 
-def _fold_cast(literal: Literal, cast: Cast) -> Term:
-    if not literal.type.is_scalar or not cast.to.is_scalar:
-        return cast
+def fold_casts(literals: list[Literal], to: Type, mode: CastMode, time_zone: str) -> list[Term | None]:
+    """Literals of one type, cast all at once: a list of keys may be long. None where the value depends on the day."""
+    source = literals[0].type
+    if not source.is_scalar or not to.is_scalar:
+        return [Cast(literal, to, mode, time_zone) for literal in literals]
+    if any(_depends_on_today(literal, to) for literal in literals):
+        return [None] * len(literals)
+    values = pa.array([literal.value for literal in literals], physical_type(source))
     try:
-        vector = cast_values(one_value(literal), literal.type, cast.to, cast.mode, cast.time_zone)
+        vector = cast_values(values, source, to, mode, time_zone)
     except Unsupported:  # evaluation will say so, if it comes to that
-        return cast
-    return cast if vector.failed is not None else Literal(vector.values[0].as_py(), cast.to)
+        return [Cast(literal, to, mode, time_zone) for literal in literals]
+    failed = [False] * len(literals) if vector.failed is None else vector.failed.tolist()
+    return [
+        Cast(literal, to, mode, time_zone) if fails else Literal(value, to)
+        for literal, value, fails in zip(literals, vector.values.to_pylist(), failed, strict=True)
+    ]
 
 
 def one_value(literal: Literal) -> pa.Array:

@@ -40,8 +40,9 @@ KEYWORD_VALUES: dict[str, Literal] = {
     "null": Literal(None, VOID),
 }
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div")
-# From the loosest to the tightest binding.
-BINARY_LEVELS = (("|",), ("^",), ("&",), ("<<", ">>", ">>>"), ("+", "-", "||"), ("*", "/", "%", "div"))
+# How tightly an operator between two values binds.
+_LEVELS = (("|",), ("^",), ("&",), ("<<", ">>", ">>>"), ("+", "-", "||"), ("*", "/", "%", "div"))
+BINDING = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
 _TEXT_FUNCTIONS: dict[str, Callable[[Term, str], Predicate]] = {
     "startswith": StartsWith,
     "endswith": EndsWith,

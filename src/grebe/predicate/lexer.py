@@ -45,6 +45,11 @@ class Token:
         """The word in lower case; empty for what is no word, so that it compares unequal to every keyword."""
         return self.text.lower() if self.kind == "word" else ""
 
+    @property
+    def operator(self) -> str:
+        """The sign, or the word in lower case; empty for values."""
+        return self.text if self.kind == "sign" else self.word
+
     def is_sign(self, *signs: str) -> bool:
         return self.kind == "sign" and self.text in signs
 

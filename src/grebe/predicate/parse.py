@@ -13,7 +13,7 @@ from grebe.predicate import opaque_sql
 from grebe.predicate.cursor import Cursor
 from grebe.predicate.datetime_literals import typed_literal
 from grebe.predicate.grammar import (
-    BINARY_LEVELS,
+    BINDING,
     COMPARISONS,
     KEYWORD_VALUES,
     constant_arithmetic,
@@ -226,21 +226,19 @@ class _Parser(Cursor):
             self._escape_character()
 
     def _comparison(self) -> _Piece:
-        left = self._binary(0)
+        left = self._binary()
         while self.here.is_sign(*COMPARISONS):
             operator = COMPARISONS[self.advance().text]
-            right = self._binary(0)
+            right = self._binary()
             left = self._piece(Compare(operator, self._term(left), self._term(right)), left.start)
         return left
 
-    def _binary(self, level: int) -> _Piece:
-        if level == len(BINARY_LEVELS):
-            return self._unary()
-        left = self._binary(level + 1)
-        while operator := self.take_sign(*BINARY_LEVELS[level]) or (
-            self.take_word("div") if level == len(BINARY_LEVELS) - 1 else ""
-        ):
-            right = self._binary(level + 1)
+    def _binary(self, loosest: int = 0) -> _Piece:
+        """A value, and the operators after it that bind at least as tightly as `loosest`."""
+        left = self._unary()
+        while (binding := BINDING.get(self.here.operator, -1)) >= loosest:
+            operator = self.advance().operator
+            right = self._binary(binding + 1)
             left = self._piece(constant_arithmetic(operator, left.node, right.node), left.start)
         return left
 
