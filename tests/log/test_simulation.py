@@ -15,7 +15,7 @@ from grebe.log.names import entry_path
 from grebe.store.protocol import ObjectExists, OutcomeUnknown
 from tests.log.simulation import all_faults, schedule, verdict
 
-SEEDS = range(20)
+SEEDS = range(28)
 
 
 @pytest.fixture(autouse=True)
