@@ -3,7 +3,10 @@
 import logging
 from pathlib import Path
 
+import duckdb
+import polars
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -54,6 +57,17 @@ def test_an_index_is_found_beside_its_table(tmp_path: Path, name: str) -> None:
         0,
     )
     assert {p.name for p in tmp_path.iterdir()} == {name, "_grebe"}, "the table itself is left alone"
+
+
+def test_other_engines_go_on_seeing_just_their_table(tmp_path: Path) -> None:
+    table = tmp_path / "orders"
+    write(table, "day=1/a.parquet", "day=2/b.parquet")
+    log = index(table, beside(canonical_uri(str(table))))
+    log.store.put(log.state.indexes["by_id"].content[0].path, b"whatever an index holds")
+    (count,) = duckdb.sql(f"SELECT count(*) FROM read_parquet('{tmp_path}/**/*.parquet')").fetchall()[0]
+    assert count == 6
+    assert polars.scan_parquet(table).collect().height == 6
+    assert ds.dataset(table, format="parquet", partitioning="hive").count_rows() == 6
 
 
 def test_what_changes_makes_an_index_stale_after_a_reload(tmp_path: Path) -> None:
