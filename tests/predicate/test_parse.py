@@ -1,8 +1,11 @@
 """SQL text becomes the tree that Spark's own grammar gives it."""
 
+import pickle
 from decimal import Decimal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grebe.errors import InvalidPredicate
 from grebe.predicate.parse import parse
@@ -285,3 +288,51 @@ def test_long_chains_need_no_deep_stack() -> None:
     parsed = parse(" OR ".join(f"a = {value}" for value in range(20_000)))
     assert isinstance(parsed, Or)
     assert len(parsed.predicates) == 20_000
+
+
+PIECES = [
+    "a",
+    "b",
+    ".",
+    ",",
+    "(",
+    ")",
+    "=",
+    "<",
+    ">",
+    "!",
+    "not",
+    "and",
+    "or",
+    "in",
+    "like",
+    "between",
+    "is",
+    "null",
+    "1",
+    "1.5",
+    "'x'",
+    "`",
+    "case",
+    "end",
+    "cast",
+    "as",
+    "int",
+    "::",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES)).map(" ".join)))
+def test_whatever_the_text_it_is_parsed_or_refused(text: str) -> None:
+    try:
+        parsed = parse(text)
+    except InvalidPredicate:
+        return
+    assert parse(to_sql(parsed)) == parsed
+
+
+def test_trees_travel_between_processes() -> None:
+    tree = parse("a.b = 1.5 AND NOT (c LIKE 'x%' OR f(d) IN (DATE '2020-01-01', NULL))")
+    assert pickle.loads(pickle.dumps(tree)) == tree
+    assert hash(pickle.loads(pickle.dumps(tree))) == hash(tree)
