@@ -85,8 +85,8 @@ def one_commit(log: Log, name: str) -> None:
 
 
 def _judge(store: Store, processes: int, commits: int, done: list[tuple[int, float]]) -> Outcome:
-    newest = Log(store).open().newest  # folds and checks what it reads
-    entries = list(history(store, newest.number))
+    log = Log(store).open()  # folds and checks what it reads
+    entries = list(history(log.store, log.newest.number))
     counted = Counter(c.id for e in entries for c in e.changes if isinstance(c, OperationBegun))
     wanted = {f"{w}-{n}" for w in range(processes) for n in range(commits)}
     return Outcome(
