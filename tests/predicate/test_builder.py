@@ -56,6 +56,7 @@ A = col("a")
         (A.try_cast("int") == 1, "TRY_CAST(a AS int) = 1"),
         ((A == 1) & (col("b") == 2), "a = 1 AND b = 2"),
         ((A == 1) | ~(col("b") == 2), "a = 1 OR NOT b = 2"),
+        ((A == 1) | (A == 2) | (A == 3), "a = 1 OR a = 2 OR a = 3"),
         ((col("b") == 1) == A, "a = (b = 1)"),
         (col("a.b.c") == 1, "a.b.c = 1"),
         (col("`a.b`.c") == 1, "`a.b`.c = 1"),

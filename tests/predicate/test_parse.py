@@ -135,6 +135,7 @@ def test_literals_have_spark_s_values_and_types(text: str, literal: Term) -> Non
         ("1st = 1", Compare("=", Column(("1st",)), ONE)),
         ("größe = 1", Compare("=", Column(("größe",)), ONE)),
         ("date = 1", Compare("=", Column(("date",)), ONE)),
+        ("(values = 1)", Compare("=", Column(("values",)), ONE)),
         ("a IN (1)", In(A, (ONE,))),
         ("a NOT IN (1, NULL, b)", Not(In(A, (ONE, NOTHING, B)))),
         ("a BETWEEN 1 AND 2", And((Compare(">=", A, ONE), Compare("<=", A, TWO)))),

@@ -131,9 +131,8 @@ class _Binder:
             case Column(path):
                 return resolve(path, self.schema, self.case_sensitive)
             case Cast(inner, to, mode, time_zone):
-                resolved = self._resolved(inner)
-                # What lies inside a cast of unknown type must stay as Spark's text.
-                return Cast(resolved, to, self._mode if mode == "session" else mode, time_zone or self.time_zone)
+                known_mode = self._mode if mode == "session" else mode
+                return Cast(self._resolved(inner), to, known_mode, time_zone or self.time_zone)
             case Arithmetic(operator, left, right):
                 return Arithmetic(operator, self._resolved(left), self._resolved(right))
             case Negative(inner):
@@ -147,7 +146,7 @@ class _Binder:
         return "ansi" if self.ansi else "legacy"
 
     def _cast(self, operand: _Operand, to: Type) -> Term:
-        """The implicit cast of an operand. Spark takes integers to decimals by way of the decimal that just holds them."""
+        """The implicit cast of an operand."""
         if operand.type == to:
             return operand.term
         cast: Term = Cast(operand.term, to, self._mode, self.time_zone)

@@ -97,9 +97,8 @@ class _Rows:
                 one, other = self._side(left), self._side(right)
                 failed = either(one.failed, other.failed)
                 if failed is not None and operator != "<=>":
-                    failed = (
-                        failed & self._known(one) & self._known(other)
-                    )  # beside NULL the failed value does not matter
+                    # Beside NULL it does not matter what the failed value would have been.
+                    failed = failed & self._known(one) & self._known(other)
                 return self._result(compare(operator, one.values, other.values), failed)
             case In(term, values):
                 subject = self._column(term)

@@ -72,8 +72,10 @@ def fold_casts(literals: list[Literal], to: Type, mode: CastMode, time_zone: str
     values = pa.array([literal.value for literal in literals], physical_type(source))
     try:
         vector = cast_values(values, source, to, mode, time_zone)
-    except Unsupported:  # evaluation will say so, if it comes to that
-        return [Cast(literal, to, mode, time_zone) for literal in literals]
+    except Unsupported:
+        if len(literals) > 1:
+            return [fold_casts([literal], to, mode, time_zone)[0] for literal in literals]
+        return [Cast(literals[0], to, mode, time_zone)]  # evaluation will say so, if it comes to that
     failed = [False] * len(literals) if vector.failed is None else vector.failed.tolist()
     return [
         Cast(literal, to, mode, time_zone) if fails else Literal(value, to)

@@ -291,13 +291,7 @@ class _Parser(Cursor):
 
     def _parenthesised(self) -> _Piece:
         start = self.here.start
-        if self.next.word in _SUBQUERY_STARTS and self._tokens[self.at + 2].kind in (
-            "word",
-            "name",
-            "number",
-            "sign",
-            "string",
-        ):
+        if self.next.word in _SUBQUERY_STARTS and not self.ahead(2).is_sign(")", *COMPARISONS):
             self.skip_brackets()
             return self._piece(None, start)
         at = self.at

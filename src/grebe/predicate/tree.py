@@ -34,10 +34,13 @@ class Predicate:
     __slots__ = ()
 
     def __and__(self, other: "Predicate") -> "Predicate":
-        return And((self, other)) if isinstance(other, Predicate) else NotImplemented
+        # Flat, so that a long chain built in a loop makes no deep tree.
+        parts = self.predicates if isinstance(self, And) else (self,)
+        return And((*parts, other)) if isinstance(other, Predicate) else NotImplemented
 
     def __or__(self, other: "Predicate") -> "Predicate":
-        return Or((self, other)) if isinstance(other, Predicate) else NotImplemented
+        parts = self.predicates if isinstance(self, Or) else (self,)
+        return Or((*parts, other)) if isinstance(other, Predicate) else NotImplemented
 
     def __invert__(self) -> "Predicate":
         return Not(self)
