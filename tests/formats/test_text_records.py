@@ -59,6 +59,7 @@ def test_records_and_offsets_are_those_of_the_definition(data: bytes, separator:
         (".bz2", bz2.compress(b"ab\ncd\n")),
         (".zst", zstandard.compress(b"ab\ncd\n")),
     ],
+    ids=["gz", "bz2", "zst"],  # all workers must give a test the same name, and gzip writes the time
 )
 def test_offsets_of_compressed_text_count_uncompressed_bytes(suffix: str, compressed: bytes) -> None:
     file = stored(compressed, f"f.txt{suffix}")
