@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars
@@ -138,6 +139,13 @@ def test_a_damaged_log_is_an_error(tmp_path: Path) -> None:
     log.store.put(names.entry_path(log.newest.number), b"{}")
     with pytest.raises(grebe.CorruptLog):
         grebe.open(str(table))
+
+
+@pytest.mark.parametrize("asked", [{"version": 0}, {"version": "v"}, {"timestamp": "2024-05-01"}])
+def test_plain_files_keep_no_versions(tmp_path: Path, asked: dict[str, Any]) -> None:
+    write(tmp_path / "t", "a.parquet")
+    with pytest.raises(grebe.Unsupported):
+        grebe.open(str(tmp_path / "t"), **asked)
 
 
 def test_every_public_name_can_be_used() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Self
 
 from grebe.config import Config
@@ -12,7 +13,7 @@ from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, descri
 from grebe.log.location import places
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
-from grebe.sources import Source, open_source
+from grebe.sources import Source, Version, open_source
 from grebe.store.opening import open_store
 
 _logger = logging.getLogger("grebe")
@@ -21,10 +22,11 @@ _logger = logging.getLogger("grebe")
 class Table:
     """A table as it was when it was opened: one listing of its files, one state of its log. `reload` moves on."""
 
-    def __init__(self, source: Source, log: Log | None) -> None:
+    def __init__(self, source: Source, log: Log | None, version: Version | None = None) -> None:
         self._source = source
         self._log = log
-        self._files = source.files()
+        self._version = version
+        self._files = source.files(version)
 
     def __repr__(self) -> str:
         return (
@@ -56,10 +58,10 @@ class Table:
         return describe_history(history(self._log.store, self._log.newest.number, limit))
 
     def reload(self) -> Self:
-        """Moves on to the table and the log as they are now."""
+        """Moves on to the table and the log as they are now; a version that was asked for stays."""
         if self._log is not None:
             self._log.reload()
-        self._files = self._source.files()
+        self._files = self._source.files(self._version)
         return self
 
 
@@ -67,13 +69,21 @@ def open(
     path: str,
     format: str | None = None,
     location: str | None = None,
+    version: Version | None = None,
+    timestamp: str | datetime | None = None,
     storage_options: Mapping[str, str] | None = None,
     config: Config | None = None,
 ) -> Table:
-    """Opens a table without Spark. `location` is where its indexes lie, if not beside it."""
+    """Opens a table without Spark. `location` is where its indexes lie, if not beside it. `version` and `timestamp` are for sources
+    that keep versions."""
     settings = Config.load({}, config=config)
     source = open_source(path, format=format, storage_options=storage_options)
-    return Table(source, _find_log(source.uri, location, settings.location, storage_options))
+    if timestamp is not None:
+        raise Unsupported(
+            f"{source.uri} ({source.kind}) cannot be opened as of a time; leave timestamp= out to read it as it is now",
+            detail="TIME_TRAVEL",
+        )
+    return Table(source, _find_log(source.uri, location, settings.location, storage_options), version)
 
 
 def _find_log(table: str, location: str | None, root: str | None, options: Mapping[str, str] | None) -> Log | None:
