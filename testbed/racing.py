@@ -19,6 +19,7 @@ from grebe.store.protocol import Store
 from testbed.faults import FaultyStore
 
 TABLE = TableInfo("memory://raced", "plain")
+_LONGEST_STEP = 120.0
 
 
 class Recipe(Protocol):
@@ -29,7 +30,7 @@ class Recipe(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a race left behind. `attempts` counts conditional puts: the more above `entries`, the harder the race was."""
+    """What a race left behind. `attempts` counts puts of entries: the more above `entries`, the harder the race was."""
 
     processes: int
     commits: int
@@ -40,13 +41,13 @@ class Outcome:
     seconds: float
 
 
-def race(recipe: Recipe, processes: int, commits: int, fault_rate: float = 0.0) -> Outcome:
-    """Each of the processes makes that many commits, all on one log."""
+def race(recipe: Recipe, processes: int, commits: int, fault_rate: float = 0.0, *, in_step: bool = False) -> Outcome:
+    """Each of the processes makes that many commits, all on one log; in step, all meet before every commit."""
     Log(recipe.open()).create(TABLE)
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.Queue()
     workers = [
-        context.Process(target=_work, args=(recipe, w, commits, fault_rate, barrier, results), daemon=True)
+        context.Process(target=_work, args=(recipe, w, commits, fault_rate, in_step, barrier, results), daemon=True)
         for w in range(processes)
     ]
     for worker in workers:
@@ -63,15 +64,23 @@ def race(recipe: Recipe, processes: int, commits: int, fault_rate: float = 0.0) 
 
 
 def _work(
-    recipe: Recipe, worker: int, commits: int, fault_rate: float, barrier: Barrier, results: "Queue[tuple[int, float]]"
+    recipe: Recipe,
+    worker: int,
+    commits: int,
+    fault_rate: float,
+    in_step: bool,
+    barrier: Barrier,
+    results: "Queue[tuple[int, float]]",
 ) -> None:
     store = FaultyStore(recipe.open(), worker, fault_rate)
     log = Log(store).open()
     barrier.wait()
     start = SYSTEM.monotonic()
     for number in range(commits):
+        if in_step:
+            barrier.wait(_LONGEST_STEP)
         one_commit(log, f"{worker}-{number}")
-    results.put((store.conditional_puts, SYSTEM.monotonic() - start))
+    results.put((store.entry_puts, SYSTEM.monotonic() - start))
 
 
 def one_commit(log: Log, name: str) -> None:
