@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.predicate.builder import col
-    from grebe.session import Table, open
+    from grebe.session.table import Table, open
 
 __all__ = [
     "Config",
@@ -72,9 +72,9 @@ _HOMES = {
     "Config": "grebe.config",
     "HistoryEntry": "grebe.log.describe",
     "IndexInfo": "grebe.log.describe",
-    "Table": "grebe.session",
+    "Table": "grebe.session.table",
     "col": "grebe.predicate.builder",
-    "open": "grebe.session",
+    "open": "grebe.session.table",
 }
 
 

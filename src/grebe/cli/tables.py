@@ -8,8 +8,8 @@ import click
 
 from grebe.cli.output import Output
 from grebe.cli.verb import Verb
-from grebe.session import Table
-from grebe.session import open as open_table
+from grebe.session.table import Table
+from grebe.session.table import open as open_table
 
 _SHOWN = [
     "name",

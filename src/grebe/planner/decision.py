@@ -1,0 +1,68 @@
+"""What was decided for a query: what each relation is read from, why every other index was not taken, and what that should cost."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from grebe.files import FileIds
+from grebe.indexes.kind import Copy
+from grebe.planner.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of a whole plan. `milliseconds` compares plans with each other; it is no promise."""
+
+    files: int = 0
+    bytes: int = 0
+    requests: int = 0
+    shuffles: int = 0
+    shuffle_bytes: int = 0
+    sorts: int = 0
+    broadcasts: int = 0
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """Read the copy for the files it covers, and every other file of the relation directly."""
+
+    relation: int
+    index: str
+    table: str
+    copy: Copy
+    content: tuple[int, ...]
+    """Positions of the content files that must be read (of runs that are read at all); ascending."""
+    buckets: int
+    """To be read as so many hash partitions: a divisor of those it was written with; 0: as plain files."""
+    ordered: bool
+    """The plan wants each partition in the order of `copy.layout.sort_by`: runs, and rows read directly, are merged."""
+    drop: FileIds
+    """Files whose rows are in the content but not in the query: filtered out by lineage."""
+    direct: bool
+    """Some files of the relation are not covered: these are read directly and put beside the copy's rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromMetadata:
+    """An aggregate without keys over a whole relation, answered without reading: the values of its functions, in their order."""
+
+    relation: int
+    index: str
+    table: str
+    values: tuple[object, ...]
+
+
+Choice: TypeAlias = StandIn | FromMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    choices: tuple[Choice, ...]
+    reasons: tuple[Reason, ...]
+    """One for every index that is known to the query's tables and not used."""
+    before: Estimate = field(default_factory=Estimate)
+    after: Estimate = field(default_factory=Estimate)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(choice.index for choice in self.choices))

@@ -1,0 +1,32 @@
+"""What the planner knows of a table: the indexes that its log lists, and the sizes of its files."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from grebe.files import FileIds
+from grebe.indexes.kind import Copy
+
+
+@dataclass(frozen=True, slots=True)
+class KnownIndex:
+    name: str
+    kind: str
+    state: str
+    """`CREATING`, `ACTIVE` or `DELETED`."""
+    copy: Copy | None
+    set_aside: str = ""
+    """Why this session does not use it though it is active: a file of it was missing or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTable:
+    uri: str
+    log_version: int
+    indexes: tuple[KnownIndex, ...]
+    sizes: npt.NDArray[np.int64]
+    """Bytes of every registered file, by its id."""
+
+    def bytes_of(self, files: FileIds) -> int:
+        return int(sum(int(self.sizes[start:stop].sum()) for start, stop in files.ranges))
