@@ -1,0 +1,119 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.SparkSession;
+
+/** What Python calls. One for a JVM; Python's answers come through `python`: text in, text out, so that no object is ever shared. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+public final class Bridge {
+  static volatile Bridge active;
+
+  final Function<String, String> python;
+  final Map<String, Snapshot> snapshots = new ConcurrentHashMap<>();
+  final Contents contents = new Contents();
+  final Known known = new Known();
+  final Counters counters = new Counters();
+  public volatile boolean enabled = true;
+
+  public Bridge(Function<String, String> python) {
+    this.python = python;
+    active = this;
+  }
+
+  /** Queries of this session use indexes from now on. Doing it twice does nothing. */
+  public void attach(SparkSession session) {
+    ExperimentalMethods methods = session.experimental();
+    if (!contains(Scala.list(methods.extraOptimizations()), Rewriting.class)) {
+      methods.extraOptimizations_$eq(with(Scala.list(methods.extraOptimizations()), new Rewriting(this)));
+    }
+    // Stays when the rule goes: a plan that was rewritten before may still be carried out.
+    if (!contains(Scala.list(methods.extraStrategies()), Planning.class)) {
+      methods.extraStrategies_$eq(with(Scala.list(methods.extraStrategies()), new Planning()));
+    }
+  }
+
+  public void detach(SparkSession session) {
+    List<Object> others = new ArrayList<>();
+    for (Object rule : Scala.list(session.experimental().extraOptimizations())) {
+      if (!(rule instanceof Rewriting)) {
+        others.add(rule);
+      }
+    }
+    session.experimental().extraOptimizations_$eq(Scala.seq(others));
+  }
+
+  private static boolean contains(List<Object> items, Class<?> kind) {
+    return items.stream().anyMatch(kind::isInstance);
+  }
+
+  private static scala.collection.immutable.Seq with(List<Object> items, Object more) {
+    List<Object> all = new ArrayList<>(items);
+    all.add(more);
+    return Scala.seq(all);
+  }
+
+  /** The registered files of a table, by a key that Python chooses; made when first asked for. */
+  public Snapshot snapshot(String key) {
+    return snapshots.computeIfAbsent(key, unused -> new Snapshot());
+  }
+
+  public void forget(String key) {
+    snapshots.remove(key);
+  }
+
+  /** Where a text of Python's is kept for the rule: an index's files, once for each version of it. */
+  public boolean hasContent(String key) {
+    return contents.has(key);
+  }
+
+  public void addContent(String key, String files) {
+    contents.add(key, files);
+  }
+
+  /** Roots below which there is no index, for so many milliseconds. */
+  public void nothingAt(String root, long milliseconds) {
+    known.nothingAt(root, milliseconds);
+  }
+
+  public void lookAgain() {
+    known.clear();
+  }
+
+  public String counters() {
+    return counters.toString();
+  }
+
+  /** The relation that a frame reads, as JSON; see `Relations`. */
+  public String relation(Dataset frame) {
+    return Relations.describe(frame);
+  }
+
+  /** Its files, listed now. */
+  public String files(Dataset frame) {
+    return Relations.files(frame);
+  }
+
+  /** The frame's relation anew, listed now, with each registered file's id as one more column. */
+  public Dataset numbered(Dataset frame, Snapshot registered, String column) {
+    return Relations.numbered(frame, registered, column);
+  }
+
+  /** Each partition becomes files of its own; see `IndexFormat`. */
+  public void write(Dataset frame, String folder, Map<String, String> options) {
+    Thread thread = Thread.currentThread();
+    ClassLoader before = thread.getContextClassLoader();
+    thread.setContextClassLoader(Bridge.class.getClassLoader());
+    try {
+      frame.write().format(IndexFormat.class.getName()).options(options).mode("append").save(folder);
+    } finally {
+      thread.setContextClassLoader(before);
+    }
+  }
+}

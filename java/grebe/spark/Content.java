@@ -1,0 +1,74 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+
+/** Files of an index in place of a table's, and how the strategy is to read them. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Content extends Files {
+  /** Index and version, for people; equal keys mean the same files. */
+  final String key;
+  /** Each inner list is sorted within each bucket, from its first file to its last. */
+  final List<List<FileStatus>> runs;
+  /** Partitions to read the buckets as; 0: no buckets. */
+  final int buckets;
+  /** Columns that the rows of a partition are sorted by; empty if nobody asks for an order. */
+  final List<String> order;
+  /** Names the files that are read beside this; empty if there are none. */
+  final String pair;
+
+  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair) {
+    this.key = key;
+    this.runs = runs;
+    this.buckets = buckets;
+    this.order = order;
+    this.pair = pair;
+  }
+
+  Content only(List<FileStatus> run) {
+    return new Content(key, Arrays.asList(run), buckets, order, pair);
+  }
+
+  @Override
+  List<PartitionDirectory> list(List partitionFilters, List dataFilters) {
+    List<FileStatus> files = new ArrayList<>();
+    runs.forEach(files::addAll);
+    return Arrays.asList(directory(files.toArray(new FileStatus[0])));
+  }
+
+  @Override
+  Object identity() {
+    List<Path> paths = new ArrayList<>();
+    runs.forEach(run -> run.forEach(file -> paths.add(file.getPath())));
+    return Arrays.asList(key, paths, buckets, order, pair);
+  }
+
+  @Override
+  public scala.collection.immutable.Seq rootPaths() {
+    List<Path> roots = new ArrayList<>();
+    for (List<FileStatus> run : runs) {
+      for (FileStatus file : run) {
+        if (!roots.contains(file.getPath().getParent())) {
+          roots.add(file.getPath().getParent());
+        }
+      }
+    }
+    return Scala.seq(roots);
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return NO_PARTITIONS;
+  }
+
+  @Override
+  public String toString() {
+    return "Grebe(" + key + ")";
+  }
+}

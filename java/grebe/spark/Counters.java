@@ -1,0 +1,24 @@
+package grebe.spark;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/** How often the rule was asked, and what came of it. */
+final class Counters {
+  final AtomicLong plans = new AtomicLong();
+  final AtomicLong asked = new AtomicLong();
+  final AtomicLong rewritten = new AtomicLong();
+  final AtomicLong failed = new AtomicLong();
+  volatile String lastFailure = "";
+
+  void failure(Throwable problem) {
+    failed.incrementAndGet();
+    lastFailure = problem.toString();
+  }
+
+  @Override
+  public String toString() {
+    Json json = new Json().open();
+    json.key("plans").number(plans.get()).key("asked").number(asked.get()).key("rewritten").number(rewritten.get());
+    return json.key("failed").number(failed.get()).key("last_failure").text(lastFailure).close().toString();
+  }
+}

@@ -1,0 +1,42 @@
+package grebe.spark;
+
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.OutputWriter;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.StructType;
+
+/** Parquet under a name that other engines take for nothing of theirs, with the task's number where Spark looks for a bucket's. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+public final class IndexFormat extends ParquetFileFormat {
+  @Override
+  public OutputWriterFactory prepareWrite(
+      SparkSession session, Job job, scala.collection.immutable.Map<String, String> options, StructType schema) {
+    return new Named(super.prepareWrite(session, job, options, schema));
+  }
+
+  @Override
+  public String shortName() {
+    return "grebe-index";
+  }
+
+  private static final class Named extends OutputWriterFactory {
+    private final OutputWriterFactory parquet;
+
+    Named(OutputWriterFactory parquet) {
+      this.parquet = parquet;
+    }
+
+    @Override
+    public String getFileExtension(TaskAttemptContext context) {
+      return String.format("_%05d.gix", context.getTaskAttemptID().getTaskID().getId());
+    }
+
+    @Override
+    public OutputWriter newInstance(String path, StructType schema, TaskAttemptContext context) {
+      return parquet.newInstance(path, schema, context);
+    }
+  }
+}

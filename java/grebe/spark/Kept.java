@@ -1,0 +1,72 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+
+/** A relation's own file index without some of its files. Partition values, and where the blocks lie, stay as they were listed. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Kept extends Files {
+  private final FileIndex all;
+  private final Snapshot registered;
+  private final BitSet without;
+  final String pair;
+
+  /** `pair` names the stand-in beside which these files are read; empty if there is none. */
+  Kept(FileIndex all, Snapshot registered, BitSet without, String pair) {
+    this.all = all;
+    this.registered = registered;
+    this.without = without;
+    this.pair = pair;
+  }
+
+  @Override
+  List<PartitionDirectory> list(List partitionFilters, List dataFilters) {
+    List<PartitionDirectory> kept = new ArrayList<>();
+    for (Object each : Scala.list(all.listFiles(Scala.seq(partitionFilters), Scala.seq(dataFilters)))) {
+      PartitionDirectory directory = (PartitionDirectory) each;
+      List<FileStatusWithMetadata> files = new ArrayList<>();
+      for (FileStatusWithMetadata file : files(directory)) {
+        int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+        if (id < 0 || !without.get(id)) {
+          files.add(file);
+        }
+      }
+      if (!files.isEmpty()) {
+        kept.add(directory(directory.values(), files));
+      }
+    }
+    return kept;
+  }
+
+  @Override
+  Object identity() {
+    return Arrays.asList(all, without, pair);
+  }
+
+  @Override
+  public scala.collection.immutable.Seq rootPaths() {
+    return Scala.seq(Scala.list(all.rootPaths()));
+  }
+
+  @Override
+  public void refresh() {
+    all.refresh();
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return all.partitionSchema();
+  }
+
+  @Override
+  public String toString() {
+    return "Grebe(not covered)";
+  }
+}

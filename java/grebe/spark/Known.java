@@ -1,0 +1,26 @@
+package grebe.spark;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Where there is no index, so that queries over tables without one cost next to nothing. */
+final class Known {
+  private static final int LIMIT = 100_000;
+  private final Map<String, Long> nothing = new ConcurrentHashMap<>();
+
+  void nothingAt(String root, long milliseconds) {
+    if (nothing.size() >= LIMIT) {
+      nothing.clear();
+    }
+    nothing.put(root, System.nanoTime() + milliseconds * 1_000_000);
+  }
+
+  boolean hasNothing(String root) {
+    Long until = nothing.get(root);
+    return until != null && until - System.nanoTime() > 0;
+  }
+
+  void clear() {
+    nothing.clear();
+  }
+}

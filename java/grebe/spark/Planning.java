@@ -1,0 +1,145 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.catalyst.catalog.BucketSpec;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.BucketingUtils;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/** How a stand-in is read. Everything else is left to Spark's own strategies, and so is the reading of each file. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+public final class Planning extends SparkStrategy {
+  public scala.collection.immutable.Seq apply(LogicalPlan plan) {
+    if (plan instanceof Union) {
+      return pair(Scala.list(plan.children()));
+    }
+    Content content = plan instanceof Project || plan instanceof Filter || plan instanceof LogicalRelation ? content(plan) : null;
+    return content == null || content.buckets == 0 ? Scala.nothing() : scans(plan, content);
+  }
+
+  // Under the erased name that Scala's generic class calls.
+  public scala.collection.immutable.Seq apply(TreeNode plan) {
+    return apply((LogicalPlan) plan);
+  }
+
+  /** A stand-in and the files that are read beside it, if both are to lie in its buckets. */
+  private scala.collection.immutable.Seq pair(List<LogicalPlan> parts) {
+    if (parts.size() != 2) {
+      return Scala.nothing();
+    }
+    Content content = content(parts.get(0));
+    FileIndex beside = files(parts.get(1));
+    boolean ours = content != null && content.buckets > 0 && !content.pair.isEmpty()
+        && beside instanceof Kept && ((Kept) beside).pair.equals(content.pair);
+    List<String> keys = ours ? keys(parts.get(0)) : null;
+    if (!ours || !has(parts.get(0), keys)) {
+      return Scala.nothing();
+    }
+    List<SparkPlan> planned = new ArrayList<>();
+    parts.forEach(part -> planned.add(planLater(part)));
+    return Scala.seq(new Together(planned, keys, content.order, content.buckets));
+  }
+
+  private scala.collection.immutable.Seq scans(LogicalPlan plan, Content content) {
+    List<List<FileStatus>> sorted = sortedRuns(content, spec(plan).numBuckets());
+    List<String> keys = keys(plan);
+    if (content.order.isEmpty() || sorted.size() == 1 || !has(plan, keys)) {
+      return Scala.seq(scan(plan, content, sorted.size() == 1));
+    }
+    List<SparkPlan> parts = new ArrayList<>();
+    for (List<FileStatus> run : sorted) {
+      parts.add(scan(replaced(plan, content.only(run)), content, true));
+    }
+    return Scala.seq(new Together(parts, keys, content.order, content.buckets));
+  }
+
+  /** Spark's own plan of it, with the scan told what it is. */
+  private SparkPlan scan(LogicalPlan plan, Content content, boolean sorted) {
+    SparkPlan planned = (SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head();
+    return wrapped(planned, content, sorted ? content.order : new ArrayList<>(), spec(plan).numBuckets());
+  }
+
+  private static SparkPlan wrapped(SparkPlan plan, Content content, List<String> order, int written) {
+    if (plan instanceof FileSourceScanExec) {
+      FileSourceScanExec scan = (FileSourceScanExec) plan;
+      return new OrderedScan(content.buckets == written ? scan : Scala.coalesced(scan, content.buckets), order);
+    }
+    List<SparkPlan> children = new ArrayList<>();
+    for (Object child : Scala.list(plan.children())) {
+      children.add(wrapped((SparkPlan) child, content, order, written));
+    }
+    return (SparkPlan) plan.withNewChildren(Scala.seq(children));
+  }
+
+  /** Lists of files that are sorted within each partition: a run, or where buckets share a partition, each of these on its own. */
+  static List<List<FileStatus>> sortedRuns(Content content, int written) {
+    List<List<FileStatus>> sorted = new ArrayList<>();
+    for (List<FileStatus> run : content.runs) {
+      Map<Integer, List<FileStatus>> byShare = new TreeMap<>();
+      for (FileStatus file : run) {
+        int bucket = (Integer) BucketingUtils.getBucketId(file.getPath().getName()).get();
+        byShare.computeIfAbsent(bucket / content.buckets, share -> new ArrayList<>()).add(file);
+      }
+      sorted.addAll(byShare.values());
+    }
+    return sorted.isEmpty() ? content.runs : sorted;
+  }
+
+  static boolean has(LogicalPlan plan, List<String> columns) {
+    List<String> names = new ArrayList<>();
+    Scala.<Attribute>list(plan.output()).forEach(attribute -> names.add(attribute.name()));
+    return names.containsAll(columns);
+  }
+
+  private static List<String> keys(LogicalPlan plan) {
+    return Scala.list(spec(plan).bucketColumnNames());
+  }
+
+  private static BucketSpec spec(LogicalPlan plan) {
+    return (BucketSpec) ((HadoopFsRelation) leaf(plan).relation()).bucketSpec().get();
+  }
+
+  private static Content content(LogicalPlan plan) {
+    FileIndex files = files(plan);
+    return files instanceof Content ? (Content) files : null;
+  }
+
+  private static FileIndex files(LogicalPlan plan) {
+    LogicalRelation leaf = leaf(plan);
+    return leaf != null && leaf.relation() instanceof HadoopFsRelation ? ((HadoopFsRelation) leaf.relation()).location() : null;
+  }
+
+  private static LogicalRelation leaf(LogicalPlan plan) {
+    LogicalPlan at = plan;
+    while (at instanceof Project || at instanceof Filter) {
+      at = (LogicalPlan) at.children().head();
+    }
+    return at instanceof LogicalRelation ? (LogicalRelation) at : null;
+  }
+
+  private static LogicalPlan replaced(LogicalPlan plan, Content content) {
+    if (plan instanceof LogicalRelation) {
+      LogicalRelation relation = (LogicalRelation) plan;
+      HadoopFsRelation old = (HadoopFsRelation) relation.relation();
+      return Scala.withRelation(relation, new HadoopFsRelation(content, old.partitionSchema(), old.dataSchema(), old.bucketSpec(),
+          old.fileFormat(), old.options(), old.sparkSession()), relation.output());
+    }
+    return (LogicalPlan) plan.withNewChildren(Scala.seq(replaced((LogicalPlan) plan.children().head(), content)));
+  }
+}

@@ -1,0 +1,84 @@
+package grebe.spark;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+import scala.Option;
+import scala.Product;
+
+/** Scala's collections and case classes from Java, in a way that compiles against Scala 2.12 and 2.13. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Scala {
+  private Scala() {}
+
+  static scala.collection.immutable.Seq seq(List items) {
+    scala.collection.immutable.List made = scala.collection.immutable.List$.MODULE$.empty();
+    for (int i = items.size() - 1; i >= 0; i--) {
+      made = new scala.collection.immutable.$colon$colon(items.get(i), made);
+    }
+    return made;
+  }
+
+  static scala.collection.immutable.Seq seq(Object... items) {
+    return seq(Arrays.asList(items));
+  }
+
+  static scala.collection.immutable.Seq nothing() {
+    return seq(Collections.emptyList());
+  }
+
+  static <T> List<T> list(scala.collection.Iterable items) {
+    List<T> made = new ArrayList<>();
+    scala.collection.Iterator each = items.iterator();
+    while (each.hasNext()) {
+      made.add((T) each.next());
+    }
+    return made;
+  }
+
+  static Alias alias(Expression of, String name, ExprId id) {
+    return new Alias(of, name, id, nothing(), Option.empty(), nothing());
+  }
+
+  /** The same relation of the plan over other files: Spark 3.5 has one field less than 4. */
+  static LogicalRelation withRelation(LogicalRelation original, HadoopFsRelation relation, scala.collection.Seq output) {
+    for (Method method : LogicalRelation.class.getMethods()) {
+      if (method.getName().equals("copy")) {
+        Object[] fields = {relation, output, Option.empty(), Boolean.FALSE, Option.empty()};
+        try {
+          return (LogicalRelation) method.invoke(original, Arrays.copyOf(fields, method.getParameterCount()));
+        } catch (ReflectiveOperationException e) {
+          throw new IllegalStateException("LogicalRelation.copy", e);
+        }
+      }
+    }
+    throw new IllegalStateException("LogicalRelation has no copy");
+  }
+
+  /** The same scan with its buckets read as fewer partitions. */
+  static FileSourceScanExec coalesced(FileSourceScanExec scan, int buckets) {
+    Object[] fields = new Object[scan.productArity()];
+    for (int i = 0; i < fields.length; i++) {
+      fields[i] = ((Product) scan).productElement(i);
+    }
+    // Spark 4 has one field more before it: the stream.
+    fields[fields.length == 9 ? 5 : 6] = Option.apply(buckets);
+    Constructor<?> constructor = FileSourceScanExec.class.getConstructors()[0];
+    try {
+      return (FileSourceScanExec) constructor.newInstance(fields);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("FileSourceScanExec", e);
+    }
+  }
+}

@@ -1,0 +1,155 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
+import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.execution.SparkPlan;
+
+import scala.Option;
+
+/**
+ * Rows from several places in the buckets of one index: its runs, and files that it does not cover yet. Only children that are not in
+ * these buckets already are shuffled, only those that are not sorted are sorted; the rest is a merge.
+ */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Together extends SparkPlan {
+  private final List<SparkPlan> parts;
+  private final List<String> keys;
+  private final List<String> order;
+  private final int buckets;
+
+  Together(List<SparkPlan> parts, List<String> keys, List<String> order, int buckets) {
+    this.parts = parts;
+    this.keys = keys;
+    this.order = order;
+    this.buckets = buckets;
+  }
+
+  /** Names are those of the first part's output; the others have the same columns at the same places. */
+  private List<Attribute> columns(List<String> names, SparkPlan part) {
+    List<Attribute> first = Scala.list(parts.get(0).output());
+    List<Attribute> own = Scala.list(part.output());
+    List<Attribute> found = new ArrayList<>();
+    for (String name : names) {
+      int place = -1;
+      for (int i = 0; i < first.size(); i++) {
+        if (first.get(i).name().equals(name)) {
+          place = i;
+        }
+      }
+      if (place < 0) {
+        break;
+      }
+      found.add(own.get(place));
+    }
+    return found;
+  }
+
+  private scala.collection.immutable.Seq ordering(SparkPlan part) {
+    List<String> names = new ArrayList<>();
+    columns(order, part).forEach(column -> names.add(column.name()));
+    return OrderedScan.ascending(names, Scala.seq((List) columns(order, part)));
+  }
+
+  @Override
+  public scala.collection.immutable.Seq requiredChildDistribution() {
+    List<Object> required = new ArrayList<>();
+    for (SparkPlan part : parts) {
+      required.add(ClusteredDistribution.apply(Scala.seq((List) columns(keys, part)), true, Option.apply(buckets)));
+    }
+    return Scala.seq(required);
+  }
+
+  @Override
+  public scala.collection.immutable.Seq requiredChildOrdering() {
+    List<Object> required = new ArrayList<>();
+    parts.forEach(part -> required.add(ordering(part)));
+    return Scala.seq(required);
+  }
+
+  @Override
+  public Partitioning outputPartitioning() {
+    return new Buckets(Scala.seq((List) columns(keys, parts.get(0))), buckets);
+  }
+
+  @Override
+  public scala.collection.immutable.Seq outputOrdering() {
+    return ordering(parts.get(0));
+  }
+
+  @Override
+  public scala.collection.immutable.Seq output() {
+    List<Attribute> merged = new ArrayList<>();
+    List<Attribute> first = Scala.list(parts.get(0).output());
+    for (int i = 0; i < first.size(); i++) {
+      boolean nullable = false;
+      for (SparkPlan part : parts) {
+        nullable |= ((Attribute) Scala.list(part.output()).get(i)).nullable();
+      }
+      merged.add(first.get(i).withNullability(nullable));
+    }
+    return Scala.seq(merged);
+  }
+
+  @Override
+  public RDD doExecute() {
+    List<RDD> rows = new ArrayList<>();
+    parts.forEach(part -> rows.add(part.execute()));
+    List<SortOrder> sort = Scala.list(ordering(parts.get(0)));
+    LazilyGeneratedOrdering comparison =
+        sort.isEmpty() ? null : new LazilyGeneratedOrdering(Scala.seq(sort), Scala.seq(Scala.list(parts.get(0).output())));
+    return new MergedRows(((RDD<InternalRow>) rows.get(0)).sparkContext(), rows, comparison);
+  }
+
+  @Override
+  public scala.collection.immutable.Seq children() {
+    return Scala.seq(parts);
+  }
+
+  public SparkPlan withNewChildrenInternal(scala.collection.IndexedSeq children) {
+    return new Together(Scala.list(children), keys, order, buckets);
+  }
+
+  public SparkPlan withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
+    return new Together(Scala.list(children), keys, order, buckets);
+  }
+
+  @Override
+  public String nodeName() {
+    return "GrebeTogether";
+  }
+
+  @Override
+  public int productArity() {
+    return 4;
+  }
+
+  @Override
+  public Object productElement(int n) {
+    return n == 0 ? children() : n == 1 ? keys : n == 2 ? order : (Object) buckets;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof Together;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Together && ((Together) other).parts.equals(parts) && ((Together) other).keys.equals(keys)
+        && ((Together) other).order.equals(order) && ((Together) other).buckets == buckets;
+  }
+
+  @Override
+  public int hashCode() {
+    return parts.hashCode();
+  }
+}

@@ -1,0 +1,98 @@
+"""How Spark reads a relation, as a `Reading`: the format, the options and settings that change values, and the columns."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from grebe.errors import Unsupported
+from grebe.formats import Column, Reading
+from grebe.formats.reading import columns_of
+from grebe.formats.registry import format_named
+
+_PACKAGE = "org.apache.spark.sql.execution.datasources."
+FORMATS = {
+    f"{_PACKAGE}parquet.ParquetFileFormat": "parquet",
+    f"{_PACKAGE}orc.OrcFileFormat": "orc",
+    "org.apache.spark.sql.hive.orc.OrcFileFormat": "orc",
+    f"{_PACKAGE}csv.CSVFileFormat": "csv",
+    f"{_PACKAGE}json.JsonFileFormat": "json",
+    f"{_PACKAGE}text.TextFileFormat": "text",
+    "org.apache.spark.sql.avro.AvroFileFormat": "avro",
+}
+"""Exactly these classes: a format of a lake table is a subclass, and decides by itself which rows of a file count."""
+FILE_INDEXES = {
+    f"{_PACKAGE}InMemoryFileIndex",
+    f"{_PACKAGE}CatalogFileIndex",
+    f"{_PACKAGE}PrunedInMemoryFileIndex",
+}
+
+# Settings that change what a reader makes of a file, with their defaults: only another value is part of a reading.
+SETTINGS = {
+    "spark.sql.parquet.datetimeRebaseModeInRead": "",
+    "spark.sql.parquet.int96RebaseModeInRead": "",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.avro.datetimeRebaseModeInRead": "",
+    "spark.sql.legacy.timeParserPolicy": "",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
+    "spark.sql.csv.parser.columnPruning.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.session.timeZone": "",
+}
+_REBASING = {
+    "spark.sql.parquet.datetimeRebaseModeInRead": "datetimerebasemode",
+    "spark.sql.parquet.int96RebaseModeInRead": "int96rebasemode",
+}
+_OF_FORMAT = {"parquet": "spark.sql.parquet.", "avro": "spark.sql.avro.", "csv": "spark.sql.csv."}
+# What a catalog keeps with a table, and what Grebe itself adds.
+_NO_OPTIONS = {"serialization.format", "grebe"}
+
+
+def is_ours(relation: Mapping[str, Any]) -> bool:
+    """Whether the relation is one of plain files."""
+    return relation["format_class"] in FORMATS and relation["files_class"] in FILE_INDEXES
+
+
+def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Reading:
+    """Of a relation as the Java part describes it, under these settings of its session."""
+    name = FORMATS.get(relation["format_class"])
+    if name is None:
+        raise Unsupported(f"files of {relation['format']} are none that Grebe knows to read", detail="FORMAT")
+    known = format_named(name)
+    options = {key: value for key, value in relation["options"].items() if key.lower() not in _NO_OPTIONS}
+    # A reader's own option outranks the session's zone.
+    zone = next((value for key, value in options.items() if key.lower() == "timezone"), None)
+    given = known.options.of_reading(options) | _from_settings(name, options, settings)
+    partitions = columns_of(json.loads(relation["partition_schema"]))
+    names = {column.name.lower() for column in partitions}
+    own = [column for column in columns_of(json.loads(relation["data_schema"])) if column.name.lower() not in names]
+    columns = (*own, *(Column(column.name, column.type, partition=True) for column in partitions))
+    return Reading.of(
+        name,
+        given,
+        columns,
+        zone or settings["spark.sql.session.timeZone"],
+        local_times=known.local_times,
+        by_position=known.by_position,
+    )
+
+
+def _from_settings(name: str, options: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    low = {key.lower() for key in options}
+    found = {}
+    for setting, default in SETTINGS.items():
+        owner = next((form for form, prefix in _OF_FORMAT.items() if setting.startswith(prefix)), None)
+        value = settings.get(setting, default)
+        if setting == "spark.sql.session.timeZone" or owner not in (None, name) or value in ("", default):
+            continue
+        option = _REBASING.get(setting)
+        if option is None:
+            found[setting] = value
+        elif option not in low and value != "EXCEPTION":
+            found[option] = value
+    return found

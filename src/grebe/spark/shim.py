@@ -1,0 +1,119 @@
+"""Loads the Java part into a running Spark, and holds the one object that Python calls.
+
+The jar comes with the package, one for each of Scala's lines. The driver loads it through a class loader of its own unless Spark
+was started with it (`spark.jars`); executors get it as any other jar of the session.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grebe.errors import Unsupported
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_logger = logging.getLogger("grebe.spark")
+_BRIDGE = "grebe.spark.Bridge"
+_LOCK = threading.Lock()
+_BRIDGES: "dict[int, Shim]" = {}
+
+Answer = Callable[[str], str]
+
+
+class _Delegate:
+    """What the rule calls: text in, text out. An empty text means: leave the plan as it is."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = lambda question: ""
+
+    def apply(self, question: str) -> str:
+        try:
+            return self.answer(question)
+        except Exception as problem:  # a fault of ours must not reach the query: the plan stays as it is
+            _logger.warning("event=planning_failed error=%s", type(problem).__name__, exc_info=problem)
+            return "!" + type(problem).__name__
+
+    class Java:
+        implements = ("java.util.function.Function",)
+
+
+class Shim:
+    """The Java part in one JVM."""
+
+    def __init__(self, bridge: Any, delegate: _Delegate, gateway: Any) -> None:
+        self.bridge = bridge
+        self.gateway = gateway
+        self._delegate = delegate
+
+    def answer_with(self, answer: Answer) -> None:
+        self._delegate.answer = answer
+
+
+def jar_for(scala: str) -> Path:
+    jar = Path(__file__).parent / "jars" / f"grebe-spark_{scala}.jar"
+    if not jar.is_file():
+        raise Unsupported(
+            f"this Spark is built with Scala {scala}; Grebe has jars for 2.12 (Spark 3.5) and 2.13 (Spark 4)",
+            detail="SCALA_VERSION",
+        )
+    return jar
+
+
+def load(session: "SparkSession") -> Shim:
+    """The Java part of the JVM that this session runs in; loaded once."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    gateway = SparkContext._gateway
+    if context is None or gateway is None:
+        raise Unsupported(
+            "this session has no JVM in this process (a remote Spark Connect server?); attach to it where Spark runs",
+            detail="NO_JVM",
+        )
+    with _LOCK:
+        # A Python process has one gateway, but tests and notebooks stop and start contexts in it.
+        key = id(context)
+        if key not in _BRIDGES:
+            _BRIDGES.clear()
+            _BRIDGES[key] = _loaded(context, gateway)
+        return _BRIDGES[key]
+
+
+def _loaded(context: Any, gateway: Any) -> Shim:
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # pyspark gives it no types
+    _without_delay(gateway)
+    jvm = gateway.jvm
+    scala = ".".join(jvm.scala.util.Properties.versionNumberString().split(".")[:2])
+    delegate = _Delegate()
+    cls = _bridge_class(context, jvm, gateway, jar_for(scala))
+    # Only a method's argument can carry a Python object over; an array's element cannot.
+    arguments = jvm.java.util.ArrayList()
+    arguments.add(delegate)
+    return Shim(cls.getConstructors()[0].newInstance(arguments.toArray()), delegate, gateway)
+
+
+def _bridge_class(context: Any, jvm: Any, gateway: Any, jar: Path) -> Any:
+    """Already there if Spark was started with the jar; else from a loader of ours, and the executors are told of the jar."""
+    from py4j.protocol import Py4JJavaError
+
+    parent = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    try:
+        return parent.loadClass(_BRIDGE)
+    except Py4JJavaError:  # ClassNotFoundException
+        context._jsc.addJar(str(jar))
+    urls = gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
+    return jvm.java.net.URLClassLoader(urls, parent).loadClass(_BRIDGE)
+
+
+def _without_delay(gateway: Any) -> None:
+    """A question of more than one packet waits 40 ms for an acknowledgement otherwise."""
+    import socket
+
+    listening = gateway.get_callback_server().server_socket
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

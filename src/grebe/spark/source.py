@@ -1,0 +1,185 @@
+"""A table as Spark reads it: one relation of files, found from a path, a catalog name or a DataFrame."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from grebe.clock import SYSTEM
+from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
+from grebe.files import FileList, canonical_uri
+from grebe.formats import Reading
+from grebe.formats.registry import format_of_file
+from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
+from grebe.spark import readings
+from grebe.spark.shim import Shim, load
+from grebe.spark.stores import hadoop_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# How long after a change another one may leave size and time as they are.
+_SETTLING_MS = {"file": 20}
+_SETTLING_OTHERS_MS = 2_000
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    session: "SparkSession"
+    uri: str
+    """Canonical: the folder of the table, or the lowest folder above all its parts."""
+    name: str
+    reading: Reading
+    case_sensitive: bool
+    kind: str = "plain"
+    _frame: Any = field(repr=False, default=None)
+    _shim: Shim = field(repr=False, default=None)  # type: ignore[assignment]  # always given; only fields with defaults may follow
+
+    @property
+    def settling_ms(self) -> int:
+        return _SETTLING_MS.get(self.uri.partition("://")[0], _SETTLING_OTHERS_MS)
+
+    def files(self) -> FileList:
+        """What the relation reads, listed now."""
+        lines = self._shim.bridge.files(self._frame._jdf).split("\n")[:-1]
+        return FileList.build(
+            self.uri, lines[0::3], np.array(lines[1::3], dtype=np.int64), np.array(lines[2::3], dtype=np.int64)
+        )
+
+    def frame(self, files: FileList, ids: npt.NDArray[np.uint32], row_numbers: bool = False) -> "DataFrame":
+        """Exactly these files: the columns of the relation, then the id of each row's file and, if asked, its row number."""
+        from pyspark.sql import DataFrame, functions
+
+        if len(ids) != len(files):
+            raise SourceChanged(f"{len(files)} files and {len(ids)} ids", detail="FILE_LIST")
+        key = f"{self.uri}#{SYSTEM.new_id()}"
+        snapshot = self._shim.bridge.snapshot(key)
+        try:
+            snapshot.add(*_arrow_bytes(files, ids))
+            numbered = self._shim.bridge.numbered(self._frame._jdf, snapshot, FILE_COLUMN)
+        finally:
+            self._shim.bridge.forget(key)
+        frame = DataFrame(numbered, self.session)
+        if row_numbers:
+            frame = frame.select("*", functions.col("_metadata.row_index").alias(ROW_COLUMN))
+        return frame
+
+
+def spark_source(
+    session: "SparkSession",
+    source: "str | DataFrame",
+    format: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> SparkSource:
+    """Raises `TableNotFound`, and `InvalidIndex` for what is not one relation of files."""
+    shim = load(session)
+    frame = _frame(session, shim, source, format, dict(options or {}))
+    relation = json.loads(shim.bridge.relation(frame._jdf))
+    if "roots" not in relation:
+        raise InvalidIndex(
+            f"{_spoken(source)} does not read one table of files, but is a {relation['node']}; give the table itself: its path, "
+            "its name in the catalog, or the DataFrame that reads it, before any select, filter or view",
+            detail="NOT_ONE_TABLE",
+        )
+    if not readings.is_ours(relation):
+        raise Unsupported(
+            f"{_spoken(source)} is read as {relation['format']}, which Grebe cannot index yet", detail="FORMAT"
+        )
+    settings = session_settings(session)
+    uri = _common(relation["roots"])
+    return SparkSource(
+        session=session,
+        uri=uri,
+        name=relation.get("table") or uri.rpartition("/")[2],
+        reading=readings.reading_of(relation, settings),
+        case_sensitive=settings["spark.sql.caseSensitive"] == "true",
+        _frame=frame,
+        _shim=shim,
+    )
+
+
+def session_settings(session: "SparkSession") -> dict[str, str]:
+    """What of the session's settings counts for a reading."""
+    # Not the default as an argument: Spark would check it, and its own default differs between versions.
+    return {name: str(session.conf.get(name, None) or default) for name, default in readings.SETTINGS.items()}
+
+
+def _frame(
+    session: "SparkSession", shim: Shim, source: "str | DataFrame", format: str | None, options: dict[str, str]
+) -> "DataFrame":
+    from pyspark.errors import AnalysisException
+
+    if not isinstance(source, str):
+        return _read_anew(session, shim, source)
+    try:
+        if format is None and not _is_path(source) and session.catalog.tableExists(source):
+            return session.table(source)
+        return session.read.format(format or _format_at(source)).options(**options).load(source)
+    except AnalysisException as problem:
+        raise TableNotFound(
+            f"{source} is neither a path that Spark can read nor a table of its catalog ({_class_of(problem)}); give the path, the "
+            "name, and format= if the files do not tell it",
+            detail="NOT_READABLE",
+        ) from problem
+
+
+def _read_anew(session: "SparkSession", shim: Shim, frame: "DataFrame") -> "DataFrame":
+    """A frame lists its files once; ours must not change what the user's frame sees."""
+    relation = json.loads(shim.bridge.relation(frame._jdf))
+    if "roots" not in relation or not readings.is_ours(relation):
+        return frame
+    options = {key: value for key, value in relation["options"].items() if key.lower() not in ("path", "paths")}
+    reader = session.read.format(readings.FORMATS[relation["format_class"]]).schema(frame.schema).options(**options)
+    return reader.load([hadoop_uri(session, root) for root in relation["roots"]])
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text or ":" in text
+
+
+def _format_at(path: str) -> str:
+    found = format_of_file(path)
+    return found.name if found else "parquet"
+
+
+def _common(roots: list[str]) -> str:
+    """Of several roots the lowest folder above them all."""
+    if len(roots) == 1:
+        return canonical_uri(roots[0])
+    parts = [root.split("/") for root in roots]
+    shared = 0
+    while all(len(p) > shared for p in parts) and len({p[shared] for p in parts}) == 1:
+        shared += 1
+    if shared < 3:
+        raise Unsupported("the parts of the table lie in different stores; index each of them", detail="SEVERAL_STORES")
+    return "/".join(parts[0][:shared])
+
+
+def _spoken(source: "str | DataFrame") -> str:
+    return source if isinstance(source, str) else "the DataFrame"
+
+
+def _class_of(problem: Any) -> str:
+    getter = getattr(problem, "getCondition", None) or problem.getErrorClass
+    return str(getter() or type(problem).__name__)
+
+
+def _arrow_bytes(files: FileList, ids: npt.NDArray[np.uint32]) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Ids, sizes, times, and the URIs as offsets and text."""
+    if len(ids) and int(ids.max()) >= 2**31:
+        raise GrebeError("file ids beyond 2^31 do not fit Spark's int")
+    uris = pa.array(files.uris().to_pylist() if len(files) else [], pa.string())
+    buffers = uris.buffers()
+    text = buffers[2].to_pybytes() if len(files) and buffers[2] is not None else b""
+    offsets = np.frombuffer(buffers[1], np.int32)[: len(files) + 1] if len(files) else np.zeros(1, np.int32)
+    return (
+        ids.astype("<i4").tobytes(),
+        files.table["size"].to_numpy().astype("<i8").tobytes(),
+        files.table["modified_ms"].to_numpy().astype("<i8").tobytes(),
+        offsets.astype("<i4").tobytes(),
+        text,
+    )
