@@ -77,6 +77,7 @@ COMPILE = .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --
 lock: .venv-lock/.ready ## pins and hashes of all dependencies; LOCK_OPTIONS=--upgrade for newer ones
 	$(COMPILE) pyproject.toml --extra all --group dev --constraint requirements/main.in $(LOCK_OPTIONS) -o requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock -o requirements/build.lock
+	$(COMPILE) requirements/tpcds.in -o requirements/tpcds.lock
 	for spark in $(MATRIX); do \
 	  $(COMPILE) requirements/spark-$$spark.in -o requirements/spark-$$spark.lock; done
 

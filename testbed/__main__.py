@@ -1,10 +1,11 @@
 """`python -m testbed fetch`: gets everything that the tests run against into the cache, once."""
 
 import argparse
+import subprocess
 import sys
 
 from grebe.spark.java import cache_folder, find_java
-from testbed import azure, maven
+from testbed import azure, maven, tpcds, tpch
 
 
 def main() -> int:
@@ -23,6 +24,12 @@ def main() -> int:
         say("Azure emulator: azurite")
     else:
         say("SKIPPED the Azure emulator: it needs node and npm, which are not installed. Its tests will be skipped.")
+    for scale, format, parts in tpch.TESTED:
+        say(f"TPC-H: {tpch.generate(scale, format, parts)}")
+    try:
+        say(f"TPC-DS: {tpcds.generate(tpcds.TESTED_SCALE)}")
+    except subprocess.CalledProcessError as failed:
+        say(f"SKIPPED TPC-DS: DuckDB's extension tpcds cannot be had here ({failed}). Its tests will be skipped.")
     return 0
 
 

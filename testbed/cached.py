@@ -1,0 +1,39 @@
+"""Folders of the cache that are made once, and copies of them to work on."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from grebe.spark.java import cache_folder
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder `name` (a path below the cache) that `make` fills: whole or not there, and made by one process only."""
+    folder = cache_folder() / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix="draft-") as draft:
+                made = Path(draft) / "made"
+                made.mkdir()
+                make(made)
+                made.replace(folder)
+    return folder
+
+
+def working_copy(folder: Path, target: Path) -> Path:
+    """The files of `folder` below `target`, linked where that is possible: replace or delete them, but never write into one."""
+    shutil.copytree(folder, target, copy_function=_link)
+    return target
+
+
+def _link(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)
+    return target
