@@ -1,18 +1,28 @@
 package grebe.spark;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What Python calls. One for a JVM; Python's answers come through `python`: text in, text out, so that no object is ever shared. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class Bridge {
+  private static final Logger LOG = LoggerFactory.getLogger("grebe");
   static volatile Bridge active;
 
   final Function<String, String> python;
@@ -20,7 +30,12 @@ public final class Bridge {
   final Contents contents = new Contents();
   final Known known = new Known();
   final Counters counters = new Counters();
-  public volatile boolean enabled = true;
+  final Map<Long, List<LogicalRelation>> questions = new ConcurrentHashMap<>();
+  private final AtomicLong numbers = new AtomicLong();
+  private final Watch watch = new Watch(this);
+  private final Set<SparkSession> watched = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+  volatile boolean enabled = true;
+  volatile List<String> settings = new ArrayList<>();
 
   public Bridge(Function<String, String> python) {
     this.python = python;
@@ -32,6 +47,9 @@ public final class Bridge {
     ExperimentalMethods methods = session.experimental();
     if (!contains(Scala.list(methods.extraOptimizations()), Rewriting.class)) {
       methods.extraOptimizations_$eq(with(Scala.list(methods.extraOptimizations()), new Rewriting(this)));
+    }
+    if (watched.add(session)) {
+      session.listenerManager().register(watch);
     }
     // Stays when the rule goes: a plan that was rewritten before may still be carried out.
     if (!contains(Scala.list(methods.extraStrategies()), Planning.class)) {
@@ -59,6 +77,55 @@ public final class Bridge {
     return Scala.seq(all);
   }
 
+  public boolean isEnabled() {
+    return enabled;
+  }
+
+  public void setEnabled(boolean on) {
+    enabled = on;
+  }
+
+  /** Names of Spark's settings that every question carries the values of. */
+  public void setSettings(List<String> names) {
+    settings = new ArrayList<>(names);
+  }
+
+  long asking(List<LogicalRelation> relations) {
+    long number = numbers.incrementAndGet();
+    questions.put(number, relations);
+    return number;
+  }
+
+  void asked(long number) {
+    questions.remove(number);
+  }
+
+  /** While a question is open: which files of one of its relations are registered. */
+  public String match(long question, int relation, String snapshot) {
+    return Description.match(questions.get(question).get(relation), snapshots.get(snapshot));
+  }
+
+  /** The original plan is carried out; that is said once for each kind of failure. */
+  void failed(Throwable problem) {
+    if (counters.failure(problem)) {
+      LOG.warn("Grebe left a plan as it was: {}", problem.toString());
+    }
+  }
+
+  /** A task did not find a file of an index, or could not read it. */
+  void lost(String path) {
+    contents.forgetAll();
+    python.apply("lost " + Snapshot.canonical(new Path(path)));
+  }
+
+  public String plans(Dataset frame) {
+    return Explaining.plans(frame);
+  }
+
+  public String actual(Dataset frame) {
+    return Explaining.actual(frame, watch);
+  }
+
   /** The registered files of a table, by a key that Python chooses; made when first asked for. */
   public Snapshot snapshot(String key) {
     return snapshots.computeIfAbsent(key, unused -> new Snapshot());
@@ -77,9 +144,12 @@ public final class Bridge {
     contents.add(key, files);
   }
 
-  /** Roots below which there is no index, for so many milliseconds. */
-  public void nothingAt(String root, long milliseconds) {
-    known.nothingAt(root, milliseconds);
+  /** Below the roots of a relation there is no index, for so many milliseconds. */
+  public void nothingAt(long question, int relation, long milliseconds) {
+    HadoopFsRelation files = (HadoopFsRelation) questions.get(question).get(relation).relation();
+    for (Object root : Scala.list(files.location().rootPaths())) {
+      known.nothingAt((Path) root, milliseconds);
+    }
   }
 
   public void lookAgain() {

@@ -46,9 +46,9 @@ final class Contents {
     named.put(key, paths);
   }
 
-  synchronized void forget(String key) {
-    named.remove(key);
-    found.remove(key);
+  /** Whatever was found is looked up again. */
+  synchronized void forgetAll() {
+    found.clear();
   }
 
   /** With the places of their blocks, where the store has any. Throws if a file is missing. */

@@ -10,9 +10,12 @@ final class Counters {
   final AtomicLong failed = new AtomicLong();
   volatile String lastFailure = "";
 
-  void failure(Throwable problem) {
+  /** Whether it is the first of its kind. */
+  boolean failure(Throwable problem) {
     failed.incrementAndGet();
+    boolean another = !problem.toString().equals(lastFailure);
     lastFailure = problem.toString();
+    return another;
   }
 
   @Override

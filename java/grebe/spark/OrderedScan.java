@@ -40,7 +40,7 @@ final class OrderedScan extends SparkPlan {
   }
 
   /** As long a prefix of the order as the output still has. */
-  static scala.collection.immutable.Seq ascending(List<String> order, scala.collection.Seq output) {
+  private static scala.collection.immutable.Seq ascending(List<String> order, scala.collection.Seq output) {
     List<SortOrder> keys = new ArrayList<>();
     for (String name : order) {
       Attribute found = null;
@@ -52,9 +52,13 @@ final class OrderedScan extends SparkPlan {
       if (found == null) {
         break;
       }
-      keys.add(new SortOrder(found, Ascending$.MODULE$, Ascending$.MODULE$.defaultNullOrdering(), Scala.nothing()));
+      keys.add(ascending(found));
     }
     return Scala.seq(keys);
+  }
+
+  static SortOrder ascending(Attribute column) {
+    return new SortOrder(column, Ascending$.MODULE$, Ascending$.MODULE$.defaultNullOrdering(), Scala.nothing());
   }
 
   @Override

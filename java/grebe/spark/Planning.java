@@ -47,26 +47,27 @@ public final class Planning extends SparkStrategy {
     FileIndex beside = files(parts.get(1));
     boolean ours = content != null && content.buckets > 0 && !content.pair.isEmpty()
         && beside instanceof Kept && ((Kept) beside).pair.equals(content.pair);
-    List<String> keys = ours ? keys(parts.get(0)) : null;
-    if (!ours || !has(parts.get(0), keys)) {
+    List<Integer> keys = ours ? places(parts.get(0), keys(parts.get(0))) : null;
+    if (!ours || keys.size() < keys(parts.get(0)).size()) {
       return Scala.nothing();
     }
     List<SparkPlan> planned = new ArrayList<>();
     parts.forEach(part -> planned.add(planLater(part)));
-    return Scala.seq(new Together(planned, keys, content.order, content.buckets));
+    return Scala.seq(new Together(planned, keys, places(parts.get(0), content.order), content.buckets));
   }
 
   private scala.collection.immutable.Seq scans(LogicalPlan plan, Content content) {
     List<List<FileStatus>> sorted = sortedRuns(content, spec(plan).numBuckets());
-    List<String> keys = keys(plan);
-    if (content.order.isEmpty() || sorted.size() == 1 || !has(plan, keys)) {
+    List<Integer> keys = places(plan, keys(plan));
+    List<Integer> order = places(plan, content.order);
+    if (order.isEmpty() || sorted.size() == 1 || keys.size() < keys(plan).size()) {
       return Scala.seq(scan(plan, content, sorted.size() == 1));
     }
     List<SparkPlan> parts = new ArrayList<>();
     for (List<FileStatus> run : sorted) {
       parts.add(scan(replaced(plan, content.only(run)), content, true));
     }
-    return Scala.seq(new Together(parts, keys, content.order, content.buckets));
+    return Scala.seq(new Together(parts, keys, order, content.buckets));
   }
 
   /** Spark's own plan of it, with the scan told what it is. */
@@ -101,10 +102,24 @@ public final class Planning extends SparkStrategy {
     return sorted.isEmpty() ? content.runs : sorted;
   }
 
-  static boolean has(LogicalPlan plan, List<String> columns) {
-    List<String> names = new ArrayList<>();
-    Scala.<Attribute>list(plan.output()).forEach(attribute -> names.add(attribute.name()));
-    return names.containsAll(columns);
+  /** Where in the output the leaf's own columns of these names are, up to the first that is not there. Names alone may deceive. */
+  private static List<Integer> places(LogicalPlan plan, List<String> columns) {
+    List<Attribute> output = Scala.list(plan.output());
+    List<Integer> places = new ArrayList<>();
+    for (String name : columns) {
+      int found = -1;
+      for (Object each : Scala.list(leaf(plan).output())) {
+        Attribute own = (Attribute) each;
+        for (int i = 0; own.name().equals(name) && i < output.size(); i++) {
+          found = output.get(i).exprId().equals(own.exprId()) ? i : found;
+        }
+      }
+      if (found < 0) {
+        break;
+      }
+      places.add(found);
+    }
+    return places;
   }
 
   private static List<String> keys(LogicalPlan plan) {

@@ -1,10 +1,20 @@
 package grebe.spark;
 
+import java.util.List;
+
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
-/** The rule of the optimizer. */
+/**
+ * The rule of the optimizer: describes a plan, asks Python, carries the answer out, and looks whether the result still is the same
+ * query. Whatever goes wrong, the plan stays as it was.
+ */
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class Rewriting extends Rule {
   static final String MARK = "grebe";
@@ -20,7 +30,84 @@ public final class Rewriting extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
-    return plan;
+  public TreeNode apply(TreeNode node) {
+    LogicalPlan plan = (LogicalPlan) node;
+    bridge.counters.plans.incrementAndGet();
+    // A subquery is decided with the plan it belongs to.
+    if (!bridge.enabled || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
+      return plan;
+    }
+    try {
+      return rewritten(plan);
+    } catch (Throwable problem) {
+      bridge.failed(problem);
+      return plan;
+    }
+  }
+
+  private LogicalPlan rewritten(LogicalPlan plan) throws Exception {
+    bridge.counters.asked.incrementAndGet();
+    Description description = new Description();
+    SparkContext context = SparkContext.getOrCreate();
+    String question = description.of(plan, bridge.settings, context.getLocalProperty("grebe.only"),
+        context.getLocalProperty("grebe.without"), context.getLocalProperty("grebe.token"));
+    long number = bridge.asking(description.relations);
+    try {
+      String answer = bridge.python.apply(number + " " + question);
+      if (answer.isEmpty()) {
+        return plan;
+      }
+      if (answer.startsWith("!")) {
+        throw new IllegalStateException("the planner failed: " + answer.substring(1));
+      }
+      LogicalPlan made = new Rewrite(bridge, description.relations, answer).of(plan);
+      Verify.sameQuery(plan, made);
+      bridge.counters.rewritten.incrementAndGet();
+      return made;
+    } finally {
+      bridge.asked(number);
+    }
+  }
+
+  private enum Found { NOTHING, CANDIDATE, DECIDED }
+
+  /** Whether there is something to decide; a plan with a mark of ours anywhere was decided as a whole. */
+  private Found look(LogicalPlan plan) {
+    Found found = Found.NOTHING;
+    if (plan instanceof LogicalRelation) {
+      return relation((LogicalRelation) plan);
+    }
+    for (LogicalPlan child : Scala.<LogicalPlan>list(plan.children())) {
+      found = more(found, child);
+    }
+    for (LogicalPlan subquery : Scala.<LogicalPlan>list(plan.subqueries())) {
+      found = more(found, subquery);
+    }
+    return found;
+  }
+
+  private Found more(Found found, LogicalPlan plan) {
+    if (found == Found.DECIDED) {
+      return found;
+    }
+    Found here = look(plan);
+    return here == Found.NOTHING ? found : here;
+  }
+
+  private Found relation(LogicalRelation plan) {
+    if (!(plan.relation() instanceof HadoopFsRelation)) {
+      return Found.NOTHING;
+    }
+    HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
+    if (relation.options().contains(MARK)) {
+      return Found.DECIDED;
+    }
+    List<Path> roots = Scala.list(relation.location().rootPaths());
+    for (Path root : roots) {
+      if (!bridge.known.hasNothing(root)) {
+        return Found.CANDIDATE;
+      }
+    }
+    return Found.NOTHING;
   }
 }

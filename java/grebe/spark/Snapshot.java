@@ -19,6 +19,8 @@ public final class Snapshot {
   private int[] ids = new int[0];
   private long[] sizes = new long[0];
   private long[] times = new long[0];
+  /** Another file that was registered under the same name before, or -1: it may come back as it was. */
+  private int[] earlier = new int[0];
 
   /** Adds files; the arrays are those of Arrow: little-endian numbers, and offsets into one text. */
   public synchronized void add(byte[] newIds, byte[] newSizes, byte[] newTimes, byte[] offsets, byte[] uris) {
@@ -27,6 +29,7 @@ public final class Snapshot {
     int[] moreIds = java.util.Arrays.copyOf(ids, before + count);
     long[] moreSizes = java.util.Arrays.copyOf(sizes, before + count);
     long[] moreTimes = java.util.Arrays.copyOf(times, before + count);
+    int[] moreEarlier = java.util.Arrays.copyOf(earlier, before + count);
     order(newIds).asIntBuffer().get(moreIds, before, count);
     order(newSizes).asLongBuffer().get(moreSizes, before, count);
     order(newTimes).asLongBuffer().get(moreTimes, before, count);
@@ -34,8 +37,10 @@ public final class Snapshot {
     for (int i = 0; i < count; i++) {
       int start = ends.getInt(4 * i);
       int stop = ends.getInt(4 * i + 4);
-      places.put(new String(uris, start, stop - start, StandardCharsets.UTF_8), before + i);
+      Integer other = places.put(new String(uris, start, stop - start, StandardCharsets.UTF_8), before + i);
+      moreEarlier[before + i] = other == null ? -1 : other;
     }
+    earlier = moreEarlier;
     ids = moreIds;
     sizes = moreSizes;
     times = moreTimes;
@@ -43,8 +48,13 @@ public final class Snapshot {
 
   /** The id of exactly this file, -1 if it is not registered (or was changed since). */
   synchronized int idOf(Path path, long size, long time) {
-    Integer place = places.get(canonical(path));
-    return place != null && sizes[place] == size && times[place] == time ? ids[place] : -1;
+    Integer newest = places.get(canonical(path));
+    for (int place = newest == null ? -1 : newest; place >= 0; place = earlier[place]) {
+      if (sizes[place] == size && times[place] == time) {
+        return ids[place];
+      }
+    }
+    return -1;
   }
 
   /** One form for one place, as `grebe.files.canonical_uri` has it. Hadoop's paths are clean and decoded already. */

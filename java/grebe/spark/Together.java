@@ -6,7 +6,6 @@ import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
@@ -22,41 +21,29 @@ import scala.Option;
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Together extends SparkPlan {
   private final List<SparkPlan> parts;
-  private final List<String> keys;
-  private final List<String> order;
+  /** Places in the output: of the columns that the buckets are by, and of those that each partition is sorted by. */
+  private final List<Integer> keys;
+  private final List<Integer> order;
   private final int buckets;
 
-  Together(List<SparkPlan> parts, List<String> keys, List<String> order, int buckets) {
+  Together(List<SparkPlan> parts, List<Integer> keys, List<Integer> order, int buckets) {
     this.parts = parts;
     this.keys = keys;
     this.order = order;
     this.buckets = buckets;
   }
 
-  /** Names are those of the first part's output; the others have the same columns at the same places. */
-  private List<Attribute> columns(List<String> names, SparkPlan part) {
-    List<Attribute> first = Scala.list(parts.get(0).output());
+  private static List<Attribute> columns(List<Integer> places, SparkPlan part) {
     List<Attribute> own = Scala.list(part.output());
     List<Attribute> found = new ArrayList<>();
-    for (String name : names) {
-      int place = -1;
-      for (int i = 0; i < first.size(); i++) {
-        if (first.get(i).name().equals(name)) {
-          place = i;
-        }
-      }
-      if (place < 0) {
-        break;
-      }
-      found.add(own.get(place));
-    }
+    places.forEach(place -> found.add(own.get(place)));
     return found;
   }
 
   private scala.collection.immutable.Seq ordering(SparkPlan part) {
-    List<String> names = new ArrayList<>();
-    columns(order, part).forEach(column -> names.add(column.name()));
-    return OrderedScan.ascending(names, Scala.seq((List) columns(order, part)));
+    List<SortOrder> sorted = new ArrayList<>();
+    columns(order, part).forEach(column -> sorted.add(OrderedScan.ascending(column)));
+    return Scala.seq(sorted);
   }
 
   @Override

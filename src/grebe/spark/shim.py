@@ -43,8 +43,9 @@ class _Delegate:
 class Shim:
     """The Java part in one JVM."""
 
-    def __init__(self, bridge: Any, delegate: _Delegate, gateway: Any) -> None:
+    def __init__(self, bridge: Any, delegate: _Delegate, gateway: Any, context: Any) -> None:
         self.bridge = bridge
+        self.context = context
         self.gateway = gateway
         self._delegate = delegate
 
@@ -94,7 +95,7 @@ def _loaded(context: Any, gateway: Any) -> Shim:
     # Only a method's argument can carry a Python object over; an array's element cannot.
     arguments = jvm.java.util.ArrayList()
     arguments.add(delegate)
-    return Shim(cls.getConstructors()[0].newInstance(arguments.toArray()), delegate, gateway)
+    return Shim(cls.getConstructors()[0].newInstance(arguments.toArray()), delegate, gateway, context)
 
 
 def _bridge_class(context: Any, jvm: Any, gateway: Any, jar: Path) -> Any:

@@ -1,7 +1,7 @@
 """A table as Spark reads it: one relation of files, found from a path, a catalog name or a DataFrame."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
-from grebe.files import FileList, canonical_uri
+from grebe.files import FileList
 from grebe.formats import Reading
 from grebe.formats.registry import format_of_file
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
@@ -59,7 +59,7 @@ class SparkSource:
         key = f"{self.uri}#{SYSTEM.new_id()}"
         snapshot = self._shim.bridge.snapshot(key)
         try:
-            snapshot.add(*_arrow_bytes(files, ids))
+            snapshot.add(*arrow_bytes(files, ids))
             numbered = self._shim.bridge.numbered(self._frame._jdf, snapshot, FILE_COLUMN)
         finally:
             self._shim.bridge.forget(key)
@@ -90,7 +90,11 @@ def spark_source(
             f"{_spoken(source)} is read as {relation['format']}, which Grebe cannot index yet", detail="FORMAT"
         )
     settings = session_settings(session)
-    uri = _common(relation["roots"])
+    uri = common_root(relation["roots"])
+    if len({root.split("/")[2] for root in relation["roots"]}) > 1:
+        raise Unsupported(
+            f"the parts of {_spoken(source)} lie in several stores; index each part", detail="SEVERAL_STORES"
+        )
     return SparkSource(
         session=session,
         uri=uri,
@@ -146,17 +150,15 @@ def _format_at(path: str) -> str:
     return found.name if found else "parquet"
 
 
-def _common(roots: list[str]) -> str:
-    """Of several roots the lowest folder above them all."""
+def common_root(roots: Sequence[str]) -> str:
+    """Of several canonical roots the lowest folder above them all."""
     if len(roots) == 1:
-        return canonical_uri(roots[0])
+        return roots[0]
     parts = [root.split("/") for root in roots]
     shared = 0
-    while all(len(p) > shared for p in parts) and len({p[shared] for p in parts}) == 1:
+    while all(len(part) > shared for part in parts) and len({part[shared] for part in parts}) == 1:
         shared += 1
-    if shared < 3:
-        raise Unsupported("the parts of the table lie in different stores; index each of them", detail="SEVERAL_STORES")
-    return "/".join(parts[0][:shared])
+    return "/".join(parts[0][: max(shared, 3)])
 
 
 def _spoken(source: "str | DataFrame") -> str:
@@ -168,7 +170,7 @@ def _class_of(problem: Any) -> str:
     return str(getter() or type(problem).__name__)
 
 
-def _arrow_bytes(files: FileList, ids: npt.NDArray[np.uint32]) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+def arrow_bytes(files: FileList, ids: npt.NDArray[np.uint32]) -> tuple[bytes, bytes, bytes, bytes, bytes]:
     """Ids, sizes, times, and the URIs as offsets and text."""
     if len(ids) and int(ids.max()) >= 2**31:
         raise GrebeError("file ids beyond 2^31 do not fit Spark's int")

@@ -1,0 +1,243 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
+
+import scala.Option;
+import scala.Product;
+
+/** A plan as one JSON text: its shape, the relations that it reads, and what it needs of them. `read_plan` is the other end. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Description {
+  private static final Set<String> PASSES_COLUMNS = new HashSet<>(Arrays.asList(
+      "Project", "Filter", "Join", "Aggregate", "Window", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Sample", "Generate",
+      "Expand", "Repartition", "RepartitionByExpression", "RebalancePartitions", "SubqueryAlias", "Distinct", "Deduplicate"));
+
+  final List<LogicalRelation> relations = new ArrayList<>();
+  private final List<LogicalPlan> subqueries = new ArrayList<>();
+  private final Uses uses = new Uses();
+  private final Json json = new Json();
+
+  /** The whole question. `only` and `without` are what the user says for this thread; `token` names an explanation under way. */
+  String of(LogicalPlan plan, List<String> settings, String only, String without, String token) {
+    json.open().key("plans").list();
+    needed(plan.output());
+    node(plan);
+    for (int i = 0; i < subqueries.size(); i++) {
+      needed(subqueries.get(i).output());
+      node(subqueries.get(i));
+    }
+    json.endList().key("relations").list();
+    for (LogicalRelation relation : relations) {
+      relation(relation);
+    }
+    json.endList().key("flags").list();
+    uses.flags.forEach(json::text);
+    json.endList().key("settings").open();
+    SQLConf conf = SQLConf.get();
+    for (String name : settings) {
+      json.key(name).text(setting(conf, name));
+    }
+    json.close().key("only").text(only).key("without").text(without).key("token").text(token);
+    return json.close().toString();
+  }
+
+  private static String setting(SQLConf conf, String name) {
+    try {
+      return conf.getConfString(name);
+    } catch (java.util.NoSuchElementException unset) {
+      return null;
+    }
+  }
+
+  private void needed(scala.collection.Seq output) {
+    for (Object each : Scala.list(output)) {
+      uses.whole((Attribute) each);
+    }
+  }
+
+  private void node(LogicalPlan plan) {
+    String name = plan.nodeName();
+    json.open();
+    if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation) {
+      int number = position((LogicalRelation) plan);
+      if (number < 0) {
+        number = relations.size();
+        relations.add((LogicalRelation) plan);
+      }
+      json.key("n").text("Relation").key("r").number(number).close();
+      return;
+    }
+    if (plan.children().isEmpty()) {
+      json.key("n").text("Leaf").key("name").text(name).key("bytes").number(bytes(plan));
+    } else {
+      json.key("n").text(name);
+      details(plan);
+    }
+    for (Object expression : Scala.list(plan.expressions())) {
+      uses.of((Expression) expression);
+    }
+    for (Object subquery : Scala.list(plan.subqueries())) {
+      subqueries.add((LogicalPlan) subquery);
+    }
+    if (!plan.children().isEmpty()) {
+      json.key("c").list();
+      for (Object child : Scala.list(plan.children())) {
+        if (!PASSES_COLUMNS.contains(name)) {
+          needed(((LogicalPlan) child).output());
+        }
+        node((LogicalPlan) child);
+      }
+      json.endList();
+    }
+    json.close();
+  }
+
+  /** By identity: a relation that the plan reads twice as the same object gets one answer. */
+  private int position(LogicalRelation relation) {
+    for (int i = 0; i < relations.size(); i++) {
+      if (relations.get(i) == relation) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private void details(LogicalPlan plan) {
+    if (plan instanceof Filter) {
+      json.key("e").list();
+      Expressions.conjuncts(json, ((Filter) plan).condition());
+      json.endList();
+    } else if (plan instanceof Project) {
+      json.key("a");
+      aliases(Scala.list(((Project) plan).projectList()));
+    } else if (plan instanceof Join) {
+      join((Join) plan);
+    } else if (plan instanceof Aggregate) {
+      Aggregate aggregate = (Aggregate) plan;
+      keys("k", Scala.list(aggregate.groupingExpressions()));
+      json.key("a");
+      aliases(Scala.list(aggregate.aggregateExpressions()));
+      json.key("f").list();
+      Scala.<NamedExpression>list(aggregate.aggregateExpressions()).forEach(each -> Expressions.function(json, (Expression) each));
+      json.endList();
+    } else if (plan instanceof Window) {
+      keys("k", Scala.list(((Window) plan).partitionSpec()));
+      keys("o", orders(((Window) plan).orderSpec()));
+    } else if (plan instanceof Sort) {
+      keys("k", orders(((Sort) plan).order()));
+      json.key("global").truth(((Sort) plan).global());
+    } else if (plan instanceof GlobalLimit || plan instanceof LocalLimit) {
+      Option rows = plan.maxRows();
+      json.key("rows").number(rows.isDefined() ? ((Number) rows.get()).longValue() : -1);
+    }
+  }
+
+  private void join(Join join) {
+    json.key("type").text(join.joinType().toString());
+    Option found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
+    if (found.isDefined()) {
+      keys("l", Scala.list((scala.collection.Seq) ((Product) found.get()).productElement(1)));
+      keys("r", Scala.list((scala.collection.Seq) ((Product) found.get()).productElement(2)));
+    }
+    json.key("hint").text(hint(join.hint().leftHint(), "left") + hint(join.hint().rightHint(), "right"));
+  }
+
+  private static String hint(Option hint, String side) {
+    if (!hint.isDefined() || !((HintInfo) hint.get()).strategy().isDefined()) {
+      return "";
+    }
+    return side + ":" + ((HintInfo) hint.get()).strategy().get() + " ";
+  }
+
+  private void keys(String name, List<Expression> expressions) {
+    json.key(name).list();
+    expressions.forEach(each -> Expressions.reference(json, each));
+    json.endList();
+  }
+
+  private static List<Expression> orders(scala.collection.Seq orders) {
+    List<Expression> plain = new ArrayList<>();
+    for (Object each : Scala.list(orders)) {
+      plain.add(((SortOrder) each).child());
+    }
+    return plain;
+  }
+
+  /** [new, old] for what is only another name. */
+  private void aliases(List<NamedExpression> list) {
+    json.list();
+    for (NamedExpression each : list) {
+      if (each instanceof Alias && Expressions.isReference(((Alias) each).child())) {
+        json.list().number(each.exprId().id());
+        Expressions.reference(json, ((Alias) each).child());
+        json.endList();
+      }
+    }
+    json.endList();
+  }
+
+  private static long bytes(LogicalPlan plan) {
+    scala.math.BigInt size = plan.stats().sizeInBytes();
+    return size.isValidLong() ? size.toLong() : Long.MAX_VALUE;
+  }
+
+  private void relation(LogicalRelation plan) {
+    json.open();
+    Relations.relation(json, plan);
+    json.key("output").list();
+    for (Object each : Scala.list(plan.output())) {
+      Attribute attribute = (Attribute) each;
+      json.list().number(attribute.exprId().id()).text(attribute.name()).text(attribute.dataType().json()).endList();
+    }
+    json.endList().key("uses").list();
+    for (Object each : Scala.list(plan.output())) {
+      uses.write(json, (Attribute) each);
+    }
+    json.endList().close();
+  }
+
+  /** Which of the relation's files are registered: ids, their bytes, and number and bytes of the rest. */
+  static String match(LogicalRelation plan, Snapshot registered) {
+    BitSet ids = new BitSet();
+    long known = 0;
+    long others = 0;
+    long otherBytes = 0;
+    boolean twice = false;
+    HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
+    for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
+      for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
+        int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+        if (id >= 0) {
+          twice |= ids.get(id);
+          ids.set(id);
+          known += file.getLen();
+        } else {
+          others++;
+          otherBytes += file.getLen();
+        }
+      }
+    }
+    Json json = new Json().open().key("ids").text(Snapshot.ranges(ids)).key("bytes").number(known);
+    json.key("others").number(others).key("other_bytes").number(otherBytes);
+    // Such a file is read twice; an index has its rows once.
+    return json.key("twice").truth(twice).close().toString();
+  }
+}

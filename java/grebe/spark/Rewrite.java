@@ -1,0 +1,138 @@
+package grebe.spark;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+import scala.runtime.AbstractFunction1;
+
+/** Puts a decision into a plan. A scan is replaced together with the filters and projections right above it. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Rewrite {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final Map<LogicalRelation, StandIn> standIns = new IdentityHashMap<>();
+  private final Map<LogicalRelation, JsonNode> answers = new IdentityHashMap<>();
+
+  Rewrite(Bridge bridge, List<LogicalRelation> relations, String decision) throws IOException {
+    JsonNode all = JSON.readTree(decision);
+    for (JsonNode each : all.get("stand_ins")) {
+      LogicalRelation relation = relations.get(each.get("relation").asInt());
+      standIns.put(relation, new StandIn(bridge, relation, each));
+    }
+    for (JsonNode each : all.get("answers")) {
+      answers.put(relations.get(each.get("relation").asInt()), each.get("values"));
+    }
+  }
+
+  LogicalPlan of(LogicalPlan plan) {
+    LogicalRelation leaf = leaf(plan);
+    if (leaf != null && standIns.containsKey(leaf)) {
+      return standIns.get(leaf).of(withSubqueries(chain(plan)));
+    }
+    if (plan instanceof Aggregate && answers.containsKey(leaf(((Aggregate) plan).child()))) {
+      return answered((Aggregate) plan, answers.get(leaf(((Aggregate) plan).child())));
+    }
+    List<LogicalPlan> children = new ArrayList<>();
+    boolean changed = false;
+    for (LogicalPlan child : Scala.<LogicalPlan>list(plan.children())) {
+      LogicalPlan made = of(child);
+      changed |= made != child;
+      children.add(made);
+    }
+    LogicalPlan made = changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+    return made.subqueries().isEmpty() ? made : (LogicalPlan) made.mapExpressions(new InExpressions());
+  }
+
+  /** Projections and filters from the top down to the relation, which comes last. */
+  private static List<LogicalPlan> chain(LogicalPlan plan) {
+    List<LogicalPlan> chain = new ArrayList<>();
+    LogicalPlan at = plan;
+    while (at instanceof Project || at instanceof Filter) {
+      chain.add(at);
+      at = (LogicalPlan) at.children().head();
+    }
+    chain.add(at);
+    return chain;
+  }
+
+  private List<LogicalPlan> withSubqueries(List<LogicalPlan> chain) {
+    List<LogicalPlan> made = new ArrayList<>();
+    for (LogicalPlan node : chain) {
+      made.add(node.subqueries().isEmpty() ? node : (LogicalPlan) node.mapExpressions(new InExpressions()));
+    }
+    return made;
+  }
+
+  static LogicalRelation leaf(LogicalPlan plan) {
+    LogicalPlan at = plan;
+    while (at instanceof Project || at instanceof Filter) {
+      at = (LogicalPlan) at.children().head();
+    }
+    return at instanceof LogicalRelation ? (LogicalRelation) at : null;
+  }
+
+  /** Numbers come as text: JSON's own would lose digits. */
+  private static LogicalPlan answered(Aggregate aggregate, JsonNode values) {
+    List<NamedExpression> constants = new ArrayList<>();
+    List<NamedExpression> wanted = Scala.list(aggregate.aggregateExpressions());
+    for (int i = 0; i < wanted.size(); i++) {
+      NamedExpression each = wanted.get(i);
+      String text = values.get(i).isNull() ? null : values.get(i).asText();
+      Expression value = Literal.create(text == null ? null : number(text, ((Expression) each).dataType().typeName()), ((Expression) each).dataType());
+      constants.add(Scala.alias(value, each.name(), each.exprId()));
+    }
+    return new Project(Scala.seq(constants), new OneRowRelation());
+  }
+
+  private static Object number(String text, String type) {
+    switch (type) {
+      case "long":
+        return Long.valueOf(text);
+      case "integer": case "date":
+        return Integer.valueOf(text);
+      case "short":
+        return Short.valueOf(text);
+      case "byte":
+        return Byte.valueOf(text);
+      default:
+        throw new IllegalStateException("no answer of type " + type + " from metadata");
+    }
+  }
+
+  private final class InExpressions extends AbstractFunction1<Expression, Expression> {
+    @Override
+    public Expression apply(Expression expression) {
+      List<Expression> children = new ArrayList<>();
+      boolean changed = false;
+      for (Expression child : Scala.<Expression>list(expression.children())) {
+        Expression made = apply(child);
+        changed |= made != child;
+        children.add(made);
+      }
+      Expression made = changed ? (Expression) expression.withNewChildren(Scala.seq(children)) : expression;
+      if (made instanceof SubqueryExpression) {
+        LogicalPlan before = (LogicalPlan) ((SubqueryExpression) made).plan();
+        LogicalPlan after = of(before);
+        return after == before ? made : (Expression) ((SubqueryExpression) made).withNewPlan(after);
+      }
+      return made;
+    }
+  }
+}

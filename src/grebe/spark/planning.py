@@ -1,0 +1,175 @@
+"""What the optimizer's rule asks, answered: the plan read, the tables behind it found, the planner asked, its decision as text.
+
+The only state is what was found of tables, and the explanations that somebody waits for; any number of queries may ask at once.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from grebe.config import Config
+from grebe.errors import GrebeError
+from grebe.files import FileIds
+from grebe.formats import Column, Reading
+from grebe.formats.spark_types import type_json
+from grebe.planner.choose import choose
+from grebe.planner.decision import Decision
+from grebe.planner.query import Query, Relation
+from grebe.planner.reasons import Code, Reason
+from grebe.predicate.tree import TRUE
+from grebe.spark import readings, rewrite
+from grebe.spark.read_plan import SETTINGS, read_plan
+from grebe.spark.shim import Shim
+from grebe.spark.tables import NOTHING_SECONDS, Found, Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_logger = logging.getLogger("grebe.spark")
+_NO_READING = Reading("", (), ())
+_NO_FILES = FileIds.of_ranges(())
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query that was decided."""
+
+    query: Query
+    decision: Decision
+
+
+class Planning:
+    def __init__(self, session: "SparkSession", shim: Shim, tables: Tables, config: Config) -> None:
+        self.tables = tables
+        self._shim = shim
+        self._config = config
+        self._cores = int(shim.context.defaultParallelism)
+        self._version = (int(session.version.split(".")[0]), int(session.version.split(".")[1]))
+        self._awaited: dict[str, list[Planned]] = {}
+        self._lock = threading.Lock()
+        shim.bridge.setSettings(_java_list(shim, [*readings.SETTINGS, *SETTINGS]))
+
+    def answer(self, question: str) -> str:
+        """The text that `Rewriting` carries out; empty: leave the plan as it is."""
+        number, _, text = question.partition(" ")
+        asked = json.loads(text)
+        found: dict[int, Found] = {}
+        query = read_plan(
+            asked,
+            lambda i, described: self._relation(int(number), i, described, asked, found),
+            self._cores,
+            self._version,
+        )
+        tables = {one.table.uri: one.table for one in found.values()}
+        if not tables and not asked["token"]:
+            return ""
+        decision = choose(query, tables, self._config)
+        self._tell(asked["token"], Planned(query, decision))
+        return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
+
+    def await_under(self, token: str) -> None:
+        with self._lock:
+            self._awaited[token] = []
+
+    def collected(self, token: str) -> list[Planned]:
+        with self._lock:
+            return self._awaited.pop(token)
+
+    def _tell(self, token: str | None, planned: Planned) -> None:
+        with self._lock:
+            if token in self._awaited:
+                self._awaited[token].append(planned)
+
+    def _relation(
+        self,
+        question: int,
+        number: int,
+        described: Mapping[str, Any],
+        asked: Mapping[str, Any],
+        found: dict[int, Found],
+    ) -> Relation:
+        name = described.get("table") or described["roots"][0]
+        relation = Relation(number, None, name, _NO_READING, (), frozenset(), TRUE, _NO_FILES, 0, 0, described["bytes"])
+        if not readings.is_ours(described):
+            return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, name, what=described["format"]))
+        table = self.tables.find(described["roots"])
+        if table is None or not table.table.indexes:
+            self._shim.bridge.nothingAt(question, number, int(NOTHING_SECONDS * 1000))
+            return relation
+        try:
+            reading = readings.reading_of(described, _texts(asked["settings"]))
+        except GrebeError as problem:
+            return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code))
+        found[number] = table
+        files = json.loads(self._shim.bridge.match(question, number, table.snapshot))
+        return replace(
+            relation,
+            table=table.table.uri,
+            reading=_unpruned(reading, table),
+            listed=_ids(files["ids"]),
+            listed_bytes=files["bytes"],
+            unregistered_files=files["others"],
+            unregistered_bytes=files["other_bytes"],
+            obstacle=_in_the_way(name, described, asked["flags"], files["twice"]),
+        )
+
+
+def _in_the_way(name: str, described: Mapping[str, Any], flags: list[str], twice: bool) -> Reason | None:
+    columns = {*_names(described["data_schema"]), *_names(described["partition_schema"])}
+    metadata = any(column not in columns for _, column, _ in described["output"])
+    if metadata or "input_file" in flags:
+        return _obstacle(Code.USES_FILE_METADATA, name)
+    if "nondeterministic" in flags:
+        return _obstacle(Code.UNSUPPORTED_RELATION, name, what="an expression that depends on where rows lie")
+    return _obstacle(Code.UNSUPPORTED_RELATION, name, what="the same file twice") if twice else None
+
+
+def _names(schema: str) -> list[str]:
+    return [field["name"] for field in json.loads(schema)["fields"]]
+
+
+def _obstacle(code: str, name: str, **arguments: Any) -> Reason:
+    return Reason(code, "", arguments, name)
+
+
+def _ids(ranges: str) -> FileIds:
+    pairs = (part.split("-") for part in ranges.split(",") if part)
+    return FileIds.of_ranges((int(first), int(last) + 1) for first, last in pairs)
+
+
+def _texts(settings: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value or readings.SETTINGS.get(name, "") for name, value in settings.items()}
+
+
+def _unpruned(reading: Reading, table: Found) -> Reading:
+    """Spark leaves out fields of structs that a plan does not use; the column is the same all the same."""
+    recorded = {}
+    if table.state.table and table.state.table.reading:
+        recorded = {column.name: column for column in Reading.from_dict(table.state.table.reading).columns}
+    columns = tuple(
+        recorded[column.name] if _is_part(column, recorded.get(column.name)) else column for column in reading.columns
+    )
+    return replace(reading, columns=columns)
+
+
+def _is_part(column: Column, whole: Column | None) -> bool:
+    return whole is not None and column.type != whole.type and _part(type_json(column.type), type_json(whole.type))
+
+
+def _part(some: Any, whole: Any) -> bool:
+    if not (isinstance(some, dict) and isinstance(whole, dict) and some["type"] == whole["type"]):
+        return bool(some == whole)
+    if some["type"] != "struct":
+        return bool(some == whole)
+    fields = {field["name"]: field["type"] for field in whole["fields"]}
+    return all(field["name"] in fields and _part(field["type"], fields[field["name"]]) for field in some["fields"])
+
+
+def _java_list(shim: Shim, items: list[str]) -> Any:
+    made = shim.gateway.jvm.java.util.ArrayList()
+    for item in items:
+        made.add(item)
+    return made

@@ -1,0 +1,153 @@
+"""Catalyst's expressions, as the Java part writes them, as predicates. Catalyst has bound them already: every cast is explicit.
+
+What is not understood becomes an opaque term with the columns that it looks at.
+"""
+
+import base64
+import functools
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from grebe.errors import Unsupported
+from grebe.formats.spark_types import arrow_type
+from grebe.predicate.arrow_types import from_arrow
+from grebe.predicate.like import simplified
+from grebe.predicate.tree import (
+    And,
+    Cast,
+    CastMode,
+    Column,
+    Compare,
+    Constant,
+    Contains,
+    EndsWith,
+    Holds,
+    In,
+    IsNotNull,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Opaque,
+    Operator,
+    Or,
+    Path,
+    Predicate,
+    StartsWith,
+    Term,
+    TruthOf,
+    Value,
+)
+from grebe.predicate.types import BOOLEAN, OTHER, STRING, Type
+
+Json = list[Any]
+Columns = Mapping[int, tuple[str, Type]]
+"""Attribute -> name and type of the column of the relation."""
+
+_COMPARISONS: dict[str, Operator] = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+_MODES: dict[str, CastMode] = {"ANSI": "ansi", "LEGACY": "legacy", "TRY": "try"}
+_TEXTS: dict[str, Callable[[Term, str], Predicate]] = {
+    "StartsWith": StartsWith,
+    "EndsWith": EndsWith,
+    "Contains": Contains,
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def type_of_json(text: str) -> Type:
+    """Of Spark's JSON of a type; `OTHER` for those that Grebe does not compare, collated strings among them."""
+    try:
+        return from_arrow(arrow_type(json.loads(text)))
+    except Unsupported:
+        return OTHER
+
+
+def predicate(expression: Json, columns: Columns) -> Predicate:
+    match expression:
+        case ["And", *parts]:
+            return And(tuple(predicate(part, columns) for part in parts))
+        case ["Or", *parts]:
+            return Or(tuple(predicate(part, columns) for part in parts))
+        case ["Not", part]:
+            return Not(predicate(part, columns))
+        case ["IsNull", part]:
+            return IsNull(term(part, columns))
+        case ["IsNotNull", part]:
+            return IsNotNull(term(part, columns))
+        case ["In", part, *values]:
+            return In(term(part, columns), tuple(term(value, columns) for value in values))
+        case ["$", _, (bool() | None) as value]:
+            return Constant(value)
+        case ["Like", part, ["$", kind, str(pattern)], escape] if type_of_json(kind) == STRING:
+            return simplified(Like(term(part, columns), pattern, escape))
+        case [name, part, ["$", kind, str(text)]] if name in _TEXTS and type_of_json(kind) == STRING:
+            return _TEXTS[name](term(part, columns), text)
+        case [name, left, right] if name in _COMPARISONS:
+            return Compare(_COMPARISONS[name], term(left, columns), term(right, columns))
+    return Holds(term(expression, columns))
+
+
+def term(expression: Json, columns: Columns) -> Term:
+    match expression:
+        case ["@", number, *fields]:
+            name, kind = columns.get(number, ("", OTHER))
+            found = _field_type(kind, fields)
+            path = (name, *fields)
+            return (
+                Column(path, found) if found.is_scalar else Opaque("a column of a type that is not compared", (path,))
+            )
+        case ["$", kind, value]:
+            return _literal(type_of_json(kind), value)
+        case ["cast", part, kind, mode, zone] if mode in _MODES:
+            to = type_of_json(kind)
+            inner = term(part, columns)
+            if to.is_scalar and not isinstance(inner, Opaque):
+                return Cast(inner, to, _MODES[mode], zone or "")
+        case [str(name), *_] if name in _COMPARISONS or name in ("And", "Or", "Not", "IsNull", "IsNotNull", "In"):
+            return TruthOf(predicate(expression, columns))
+    return Opaque(_label(expression), tuple(_references(expression, columns)))
+
+
+def _field_type(kind: Type, fields: list[str]) -> Type:
+    for field in fields:
+        kind = next((inner.type for inner in kind.fields if inner.name == field), OTHER)
+    return kind
+
+
+def _literal(kind: Type, value: str | bool | None) -> Term:
+    if not kind.is_scalar:
+        return Opaque("a constant of a type that is not compared")
+    return Literal(_value(kind, value), kind)
+
+
+def _value(kind: Type, value: str | bool | None) -> Value:
+    if value is None or isinstance(value, bool):
+        return value
+    if kind == BOOLEAN:
+        return value == "true"
+    if kind.is_integral or kind.is_datetime:
+        return int(value)
+    if kind.is_decimal:
+        return Decimal(value)
+    if kind.is_floating:
+        return float(value)
+    return base64.b64decode(value) if kind.name == "binary" else value
+
+
+def _label(expression: Json) -> str:
+    return str(expression[1]) if expression[0] == "?" else str(expression[0])
+
+
+def _references(expression: Json, columns: Columns) -> list[Path]:
+    if expression[0] == "@":
+        return [(columns[expression[1]][0], *expression[2:])] if expression[1] in columns else []
+    return [path for part in expression[1:] if isinstance(part, list) for path in _references(part, columns)]

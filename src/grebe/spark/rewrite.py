@@ -1,0 +1,59 @@
+"""A decision as the text that the Java part carries out."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from grebe.files import FileIds
+from grebe.indexes.kind import FILE_COLUMN
+from grebe.planner.decision import Decision, FromMetadata, StandIn
+from grebe.planner.query import Query, Relation
+
+
+def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> str:
+    """Empty if nothing is to be done. `snapshots`: table -> its registered files in the JVM."""
+    if not decision.choices:
+        return ""
+    stand_ins, answers = [], []
+    for choice in decision.choices:
+        if isinstance(choice, FromMetadata):
+            answers.append(_answer(choice))
+        else:
+            stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
+    return json.dumps({"stand_ins": stand_ins, "answers": answers})
+
+
+def _answer(choice: FromMetadata) -> dict[str, Any]:
+    return {"relation": choice.relation, "values": [None if value is None else str(value) for value in choice.values]}
+
+
+def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, Any]:
+    copy, layout = choice.copy, choice.copy.layout
+    kept = set(choice.content)
+    runs = [[place for place in run.files if place in kept] for run in copy.runs]
+    return {
+        "relation": choice.relation,
+        "content": copy.key,
+        "schema": copy.schema,
+        "columns": _columns(choice, relation),
+        "runs": [run for run in runs if run] or [[]],
+        "buckets": choice.buckets,
+        "written": layout.buckets,
+        "bucket_by": layout.bucket_by,
+        "order": layout.sort_by if choice.ordered else (),
+        "drop": _ranges(choice.drop),
+        "lineage": FILE_COLUMN,
+        "direct": choice.direct,
+        "covered": _ranges(copy.covered),
+        "snapshot": snapshot,
+    }
+
+
+def _columns(choice: StandIn, relation: Relation) -> list[list[Any]]:
+    """[[attribute, field…], column of the content]."""
+    numbers = {attribute.path[0]: attribute.id for attribute in relation.attributes if attribute.id >= 0}
+    return [[[numbers[path[0]], *path[1:]], name] for path, name in choice.copy.columns.items() if path[0] in numbers]
+
+
+def _ranges(files: FileIds) -> str:
+    return ",".join(f"{start}-{stop - 1}" for start, stop in files.ranges)

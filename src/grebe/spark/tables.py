@@ -1,0 +1,215 @@
+"""The tables behind the relations of a session's queries: their logs, found once and looked at again now and then.
+
+Every query sees one state of a log. That state may be a moment old, which is never wrong: the files that a query really
+reads decide what of an index it uses. What this session itself changes it sees at once.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grebe.clock import SYSTEM, Clock
+from grebe.config import Config
+from grebe.errors import GrebeError, TableNotFound
+from grebe.files import RegisteredFiles, canonical_uri
+from grebe.indexes.kind import Copy
+from grebe.indexes.registry import kind_named
+from grebe.log.commit import Log
+from grebe.log.location import places
+from grebe.log.registration import Registry
+from grebe.log.states import ACTIVE, IndexState, TableState
+from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.spark.shim import Shim
+from grebe.spark.source import arrow_bytes, common_root
+from grebe.spark.stores import hadoop_uri, store_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_logger = logging.getLogger("grebe.spark")
+FRESH_SECONDS = 1.0
+"""How long a state of a log is taken for the newest, unless `max_age_seconds` says otherwise."""
+NOTHING_SECONDS = 10.0
+"""How long "no index here" is remembered."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table in one state. `snapshot` names its registered files in the JVM."""
+
+    table: KnownTable
+    state: TableState
+    log_uri: str
+    snapshot: str
+
+
+class _Followed:
+    """One log that is followed. All changes happen under its lock; what was found is immutable."""
+
+    def __init__(self, log: Log, shim: Shim, session: "SparkSession") -> None:
+        self.lock = threading.Lock()
+        self._log = log
+        self._registry = Registry(log)
+        self._shim = shim
+        self._session = session
+        self._sent = 0
+        self._copies: dict[str, tuple[IndexState, Copy | None]] = {}
+        self._aside: dict[str, str] = {}
+        self._found: Found | None = None
+        self.looked_at = -1.0
+
+    def now(self, moment: float, fresh_seconds: float) -> Found:
+        with self.lock:
+            if self._found is None or moment - self.looked_at >= fresh_seconds:
+                if self._found is not None:
+                    self._log.reload()
+                if self._found is None or self._found.table.log_version != self._log.newest.number:
+                    self._found = self._known()
+                self.looked_at = moment
+            return self._found
+
+    def forget(self) -> None:
+        with self.lock:
+            self.looked_at = -1e9
+
+    def set_aside(self, index: str, why: str) -> None:
+        with self.lock:
+            self._aside[index] = why
+            self._found = None if self._found is None else self._known()
+
+    def _known(self) -> Found:
+        state = self._log.state
+        registered = self._registry.files(state)
+        key = self._log.store.uri
+        self._send(key, registered)
+        uri = state.table.uri if state.table else key
+        sizes = np.zeros(registered.next_id, np.int64)
+        sizes[registered.ids.to_numpy()] = registered.files.table["size"].to_numpy()
+        indexes = tuple(self._index(index) for index in state.indexes.values())
+        return Found(KnownTable(uri, self._log.newest.number, indexes, sizes), state, key, key)
+
+    def _send(self, key: str, registered: RegisteredFiles) -> None:
+        """Only what the JVM does not have yet: ids never change."""
+        new = registered.ids.to_numpy() >= self._sent
+        if new.any():
+            files = registered.files.filter(new)
+            self._shim.bridge.snapshot(key).add(*arrow_bytes(files, registered.ids.to_numpy()[new]))
+            self._sent = registered.next_id
+        else:
+            self._shim.bridge.snapshot(key)
+
+    def _index(self, index: IndexState) -> KnownIndex:
+        aside = self._aside.get(index.name, "")
+        try:
+            copy = self._copy(index) if index.state == ACTIVE and not aside else None
+        except GrebeError as problem:
+            _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
+            copy, aside = None, problem.code
+            self._aside[index.name] = aside
+        return KnownIndex(index.name, index.spec.kind, index.state, copy, aside)
+
+    def _copy(self, index: IndexState) -> Copy | None:
+        known = self._copies.get(index.name)
+        if known is None or known[0] != index:
+            copy = kind_named(index.spec.kind).copy_of(index, self._log.store)
+            if copy is not None:
+                self._announce(copy)
+            self._copies[index.name] = known = (index, copy)
+        return known[1]
+
+    def _announce(self, copy: Copy) -> None:
+        if not self._shim.bridge.hasContent(copy.key):
+            root = hadoop_uri(self._session, self._log.store.uri)
+            self._shim.bridge.addContent(
+                copy.key, "\n".join(f"{root}/{path}" for path in copy.content["path"].to_pylist())
+            )
+
+
+class Tables:
+    """All that a session's queries have met."""
+
+    def __init__(self, session: "SparkSession", shim: Shim, config: Config, clock: Clock = SYSTEM) -> None:
+        self._session = session
+        self._shim = shim
+        self._config = config
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._by_place: dict[str, _Followed] = {}
+        self._by_root: dict[str, tuple[float, str | None]] = {}
+        self._extra: dict[str, str] = {}
+        self._pool = ThreadPoolExecutor(8, thread_name_prefix="grebe-logs")
+
+    def find(self, roots: Sequence[str]) -> Found | None:
+        """The table that these roots are, or are parts of."""
+        root = common_root(roots)
+        now = self._clock.monotonic()
+        with self._lock:
+            looked_at, place = self._by_root.get(root, (-1e9, None))
+        if place is None and now - looked_at >= NOTHING_SECONDS:
+            place = self._nearest(root)
+            with self._lock:
+                self._by_root[root] = (now, place)
+        if place is None:
+            return None
+        fresh = FRESH_SECONDS if self._config.max_age_seconds is None else self._config.max_age_seconds
+        return self._by_place[place].now(now, fresh)
+
+    def located(self, table: str, location: str) -> None:
+        """The indexes of this table lie at a place that nobody would look at by himself."""
+        with self._lock:
+            self._extra[table] = location
+        self.changed()
+
+    def changed(self) -> None:
+        """Something was created, refreshed or deleted through this session: look again."""
+        with self._lock:
+            self._by_root.clear()
+            followed = list(self._by_place.values())
+        for log in followed:
+            log.forget()
+        self._shim.bridge.lookAgain()
+
+    def lost(self, path: str) -> None:
+        """A task did not find this file of an index, or could not read it: the index is not used in this session any more."""
+        with self._lock:
+            followed = [(place, log) for place, log in self._by_place.items() if path.startswith(f"{place}/data/")]
+        for place, log in followed:
+            index = path.removeprefix(f"{place}/data/").partition("/")[0]
+            _logger.warning("event=index_set_aside index=%s file=%s", index, path)
+            log.set_aside(index, f"{path} is missing or cannot be read")
+
+    def known(self) -> list[Found]:
+        """Every table with indexes that was met."""
+        now = self._clock.monotonic()
+        with self._lock:
+            followed = list(self._by_place.values())
+        return [log.now(now, FRESH_SECONDS) for log in followed]
+
+    def _nearest(self, root: str) -> str | None:
+        """All places where the log may be are asked at once; the nearest counts."""
+        shared = canonical_uri(self._config.location) if self._config.location else None
+        where = [location for table, location in self._extra.items() if root == table or root.startswith(table + "/")]
+        where += places(root, shared)
+        opened = list(self._pool.map(self._open, where))
+        return next((place for place, there in zip(where, opened, strict=True) if there), None)
+
+    def _open(self, place: str) -> bool:
+        with self._lock:
+            if place in self._by_place:
+                return True
+        try:
+            log = Log(store_for(self._session, place)).open()
+        except TableNotFound:
+            return False
+        except GrebeError as problem:
+            # A log that cannot be read is no reason for a query to fail, or to be slow again and again.
+            _logger.warning("event=log_not_read place=%s code=%s", place, problem.code)
+            return False
+        with self._lock:
+            self._by_place.setdefault(place, _Followed(log, self._shim, self._session))
+        return True
