@@ -10,14 +10,20 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 Value = TypeVar("Value")
 Contestant = Callable[[], float]
+
+SLOWER = 1.05
+"""The ratio that nobody would notice: slower is what lies above it with its whole interval."""
+_RESAMPLES = 2000
 
 
 class Scale(StrEnum):
@@ -42,6 +48,13 @@ class Result:
     rival_value: float | None
     ratio: float | None
     runs: int
+    interval: tuple[float, float] | None = None
+    """Where the ratio lies with a confidence of 95%, if that was asked for."""
+
+    @property
+    def slower(self) -> bool:
+        """Beyond doubt, and by more than what nobody would notice."""
+        return self.interval is not None and self.interval[0] > SLOWER
 
 
 @dataclass
@@ -59,22 +72,28 @@ class Report:
         rival: str | None = None,
         rival_value: float | None = None,
         runs: int = 1,
+        interval: tuple[float, float] | None = None,
     ) -> Result:
         if (rival is None) != (rival_value is None):
             raise ValueError(f"case {case!r}: a rival comes with its value, and a value with its rival")
         ratio = ours / rival_value if rival_value else None
-        result = Result(self.bench, case, unit, ours, rival, rival_value, ratio, runs)
+        result = Result(self.bench, case, unit, ours, rival, rival_value, ratio, runs, interval)
         if not self.results:
             print(f"{'case':44} {'unit':8} {'ours':>12} {'rival':>12} {'ratio':>7} {'runs':>5}  against")
         self.results.append(result)
         figures = f"{_figure(ours):>12} {_figure(rival_value):>12} {_figure(ratio):>7}"
-        print(f"{case:44} {unit:8} {figures} {runs:>5}  {rival or ''}", flush=True)
+        certainty = f" [{interval[0]:.3f}, {interval[1]:.3f}]{' SLOWER' if result.slower else ''}" if interval else ""
+        print(f"{case:44} {unit:8} {figures} {runs:>5}  {rival or ''}{certainty}", flush=True)
         return result
 
     def write(self, path: Path) -> None:
-        """A JSON array, one object a line."""
-        lines = ",\n".join(json.dumps(asdict(result)) for result in self.results)
+        """A JSON array, one object a line; `interval` only where there is one."""
+        lines = ",\n".join(json.dumps(_without_none(asdict(result), "interval")) for result in self.results)
         path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def _without_none(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != name or value is not None}
 
 
 def _figure(value: float | None) -> str:
@@ -94,8 +113,8 @@ def timed(work: Callable[[], object], before: Callable[[], object] | None = None
     return contestant
 
 
-def medians(contestants: Mapping[str, Contestant], runs: int, warm_up: int = 1) -> dict[str, float]:
-    """The median cost of each. They take turns, another first in each round, so that drift of the machine hits all."""
+def samples(contestants: Mapping[str, Contestant], runs: int, warm_up: int = 1) -> dict[str, list[float]]:
+    """The costs of each. They take turns, another first in each round, so that drift of the machine hits all."""
     names = list(contestants)
     costs: dict[str, list[float]] = {name: [] for name in names}
     for number in range(-warm_up, runs):
@@ -104,7 +123,21 @@ def medians(contestants: Mapping[str, Contestant], runs: int, warm_up: int = 1) 
             cost = contestants[name]()
             if number >= 0:
                 costs[name].append(cost)
-    return {name: statistics.median(of_one) for name, of_one in costs.items()}
+    return costs
+
+
+def medians(contestants: Mapping[str, Contestant], runs: int, warm_up: int = 1) -> dict[str, float]:
+    """The median cost of each, of `samples`."""
+    return {name: statistics.median(of_one) for name, of_one in samples(contestants, runs, warm_up).items()}
+
+
+def ratio_interval(ours: Sequence[float], rivals: Sequence[float]) -> tuple[float, float]:
+    """The 95% bootstrap interval of the ratio of medians; rounds are drawn as pairs, since both took their turns in them."""
+    pairs = np.array([ours, rivals])
+    drawn = np.random.default_rng(len(ours)).integers(0, len(ours), (_RESAMPLES, len(ours)))
+    mine, other = np.median(pairs[:, drawn], axis=2)
+    low, high = np.percentile(mine / other, [2.5, 97.5])
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)

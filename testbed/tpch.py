@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 QUERIES = range(1, 23)
-TESTED = [(0.01, "parquet", 22), (0.01, "csv", 11)]
-"""What `make test` needs of `generate`: scale, format, files. One file in eleven is kept back, to be appended later."""
 CSV_OPTIONS = {"header": "true"}
 SCHEMAS = {
     "region": "r_regionkey bigint, r_name string, r_comment string",
@@ -63,6 +61,11 @@ def generate(scale: float, format: str = "parquet", parts: int | None = None, ta
 
     name = f"{format}-{scale:g}-{parts}" + ("" if chosen == TABLES else "-" + "-".join(chosen))
     return made_once(f"tpch/{version('tpchgen-cli')}/{name}", make)
+
+
+def generate_tested(format: str) -> Path:
+    """What `make test` runs against: so many files that one in eleven can be appended later."""
+    return generate(0.01, format, parts=22)
 
 
 def _run(*arguments: str) -> None:

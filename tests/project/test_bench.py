@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import main, names
-from bench.harness import Report, Scale, in_fresh_process, medians, timed
+from bench.harness import Report, Scale, in_fresh_process, medians, ratio_interval, samples, timed
 
 
 def test_contestants_take_turns_and_another_one_starts_each_round() -> None:
@@ -25,6 +25,26 @@ def test_contestants_take_turns_and_another_one_starts_each_round() -> None:
 def test_the_median_leaves_out_the_warm_up() -> None:
     costs = iter([100.0, 3.0, 1.0, 2.0])
     assert medians({"a": lambda: next(costs)}, runs=3) == {"a": 2.0}
+
+
+def test_samples_are_kept_in_the_order_of_their_rounds() -> None:
+    costs = iter([100.0, 3.0, 1.0, 2.0])
+    assert samples({"a": lambda: next(costs)}, runs=3) == {"a": [3.0, 1.0, 2.0]}
+
+
+def test_the_interval_of_a_ratio_holds_it_and_shrinks_with_the_noise() -> None:
+    quiet = ratio_interval([1.1, 1.1, 1.1], [1.0, 1.0, 1.0])
+    assert quiet == pytest.approx((1.1, 1.1))
+    low, high = ratio_interval([1.0, 2.0, 1.2, 0.9, 1.1], [1.0, 1.1, 0.9, 1.3, 1.0])
+    assert low < 1.1 < high
+
+
+def test_only_what_is_slower_beyond_doubt_is_called_slower(capsys: pytest.CaptureFixture[str]) -> None:
+    report = Report("x")
+    assert report.add("q1", "s", 1.2, "no index", 1.0, interval=(1.06, 1.3)).slower
+    assert "[1.060, 1.300] SLOWER" in capsys.readouterr().out
+    assert not report.add("q2", "s", 1.2, "no index", 1.0, interval=(1.04, 1.3)).slower
+    assert not report.add("q3", "s", 1.2, "no index", 1.0).slower
 
 
 def test_preparation_is_off_the_clock() -> None:
@@ -48,6 +68,7 @@ def test_a_rival_without_a_value_is_refused() -> None:
 def test_results_are_written_as_an_array_of_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = Report("commit")
     report.add("alone", "s", 1.0, "deltalake", 4.0, runs=5)
+    report.add("often", "s", 1.0, "deltalake", 4.0, interval=(0.2, 0.3))
     report.write(tmp_path / "results.json")
     assert json.loads((tmp_path / "results.json").read_text()) == [
         {
@@ -59,7 +80,18 @@ def test_results_are_written_as_an_array_of_objects(tmp_path: Path, capsys: pyte
             "rival_value": 4.0,
             "ratio": 0.25,
             "runs": 5,
-        }
+        },
+        {
+            "bench": "commit",
+            "case": "often",
+            "unit": "s",
+            "ours": 1.0,
+            "rival": "deltalake",
+            "rival_value": 4.0,
+            "ratio": 0.25,
+            "runs": 1,
+            "interval": [0.2, 0.3],
+        },
     ]
     assert "alone" in capsys.readouterr().out
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.workloads.answers import Answer, Order, differences, order_of, same, without_limit
+from testbed.answers import Answer, Order, differences, order_of, same, without_limit
 
 UNORDERED = Order((), True, None)
 
