@@ -4,23 +4,71 @@
 else of a kind.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from grebe.files import FileIds
 from grebe.formats import Reading
-from grebe.log.entry import IndexSpec
+from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Path, Predicate
 from grebe.store.protocol import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FILE_COLUMN = "_grebe_file"
 """Lineage: the id (int) of the file that a row comes from."""
 ROW_COLUMN = "_grebe_row"
 """Lineage where the format can delete single rows: the number (bigint) of the row in its file, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the rows before they are read: a guess by some footers or by sizes, good enough to choose a layout."""
+
+    rows: int
+    widths: Mapping[Path, float] = field(default_factory=dict)
+    """Bytes a row of each leaf column, in Parquet with zstd."""
+
+    def bytes_of(self, paths: Sequence[Path]) -> int:
+        """Of the columns at these paths, with all that lies below them."""
+        wide = sum(width for leaf, width in self.widths.items() if any(leaf[: len(path)] == path for path in paths))
+        return int(self.rows * wide)
+
+
+class Rows(Protocol):
+    """What a kind is built from: the rows of the files that it will cover, as Spark reads them."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    def frame(self, again: bool = False) -> "DataFrame":
+        """All columns of the table and `FILE_COLUMN`. `again`: it will be read more than once, which may be worth keeping it."""
+        ...
+
+    def some(self, again: bool = False) -> "DataFrame":
+        """Some rows of some of the files, which cost little to read: for choosing a layout."""
+        ...
+
+    def counted(self, frame: "DataFrame", whole: bool) -> "DataFrame":
+        """The same rows, and it will be checked that just as many are written. `whole`: these are all rows of the files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Rows as they are to be written: each partition becomes files of its own, its rows in this order."""
+
+    frame: "DataFrame"
+    options: Mapping[str, str]
+    """Of the Parquet writer; `maxRecordsPerFile` cuts a partition into several files."""
+    properties: Mapping[str, Any]
+    """What the index remembers about this content, beside its spec."""
 
 
 class Kind(Protocol):
@@ -29,8 +77,17 @@ class Kind(Protocol):
     @property
     def name(self) -> str: ...
 
-    def spec(self, reading: Reading, case_sensitive: bool) -> IndexSpec:
-        """What the log remembers, columns spelt as the table spells them. Raises `InvalidIndex`."""
+    def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
+        """What the log remembers, columns spelt as the table spells them. A condition is understood by the session's time zone and
+        ANSI mode. Raises `InvalidIndex`."""
+        ...
+
+    def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
+        """The content to be written, by Spark."""
+        ...
+
+    def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
+        """What was written to that folder of the store, with what a probe needs to know of it. `spec` has all its properties."""
         ...
 
 
@@ -82,11 +139,11 @@ class Copy:
 
     @property
     def bytes(self) -> int:
-        return int(pa.compute.sum(self.content["size"]).as_py() or 0)
+        return int(pc.sum(self.content["size"]).as_py() or 0)
 
     @property
     def rows(self) -> int:
-        return int(pa.compute.sum(self.content["rows"]).as_py() or 0)
+        return int(pc.sum(self.content["rows"]).as_py() or 0)
 
 
 class KindType(Protocol):
@@ -102,6 +159,3 @@ class KindType(Protocol):
     def from_spec(self, name: str, spec: IndexSpec) -> Kind:
         """The kind that makes such an index again (full refresh)."""
         ...
-
-
-Properties = Mapping[str, Any]

@@ -1,0 +1,85 @@
+"""Bounds of the first sorted column of a content file, from the statistics in its footer: exact, or unknown.
+
+Unknown are those that the writer left out (long text), that Grebe cannot trust (INT96, another calendar), and the upper bound of
+numbers where a NaN may be: Spark sorts it above all others, and writers differ in what they say of it. The file is sorted, so its
+first row group holds the smallest value and its last one the largest.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grebe.formats.spark_types import arrow_type, type_json
+
+_LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_DATED = ("date", "timestamp", "timestamp_ntz")
+_FLOATING = ("float", "double")
+_EXACT = Context(prec=80)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """`low` and `high` are as Parquet stores them; None: unknown, or there are only NULLs."""
+
+    low: Any = None
+    high: Any = None
+    nulls: int | None = None
+
+
+def bounds_of(file: pq.ParquetFile, column: str, kind: str) -> Bounds:
+    metadata = file.metadata
+    place = [field.name for field in file.schema_arrow].index(column)
+    leaf = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column)
+    if metadata.schema.column(leaf).physical_type == "INT96":
+        return Bounds()
+    groups = [metadata.row_group(i).column(leaf).statistics for i in range(metadata.num_row_groups)]
+    if any(group is None or not group.has_null_count for group in groups):
+        return Bounds()
+    nulls = sum(group.null_count for group in groups)
+    valued = [group for group in groups if group.num_values]
+    if not valued or any(not group.has_min_max for group in valued) or _other_calendar(metadata, kind):
+        return Bounds(nulls=nulls)
+    low, high = _stored(valued[0].min_raw, kind), _stored(valued[-1].max_raw, kind)
+    if kind in _FLOATING:
+        return Bounds(None if math.isnan(low) else low, None if _ends_with_nan(file, place) else high, nulls)
+    return Bounds(low, high, nulls)
+
+
+def column_of(values: Sequence[Any], kind: str) -> pa.Array:
+    """Bounds of several files as a column of the key's own type."""
+    wanted = arrow_type(type_json(kind))
+    if pa.types.is_date32(wanted):
+        return pa.array(values, pa.int32()).cast(wanted)
+    if pa.types.is_timestamp(wanted):
+        return pa.array(values, pa.int64()).cast(wanted)
+    if pa.types.is_decimal(wanted):
+        scaled = [None if v is None else Decimal(v).scaleb(-wanted.scale, _EXACT) for v in values]
+        return pa.array(scaled, wanted)
+    return pa.array(values, wanted)
+
+
+def _other_calendar(metadata: pq.FileMetaData, kind: str) -> bool:
+    return kind in _DATED and any(key in (metadata.metadata or {}) for key in _LEGACY_CALENDAR)
+
+
+def _stored(raw: Any, kind: str) -> Any:
+    """Text as text, decimals as their unscaled number; None for what is no text."""
+    if kind == "string":
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return None
+    if kind.startswith("decimal(") and isinstance(raw, bytes):
+        return int.from_bytes(raw, "big", signed=True)
+    return raw
+
+
+def _ends_with_nan(file: pq.ParquetFile, place: int) -> bool:
+    last = file.read_row_group(file.metadata.num_row_groups - 1, columns=[file.schema_arrow.names[place]]).column(0)
+    value = last[-1].as_py()
+    return value is None or math.isnan(value)

@@ -1,0 +1,121 @@
+"""The directory of one version folder: what each content file holds, so that planning opens none of them.
+
+A small Parquet file of our own, `directory.gix`, beside the content: one row a file, in the order of the run.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grebe.errors import CorruptIndex, UnreadableFile
+from grebe.formats import DataFile
+from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.indexes.covering.bounds import Bounds, bounds_of, column_of
+from grebe.indexes.covering.shape import shape_of
+from grebe.log.entry import ContentFile, IndexSpec
+from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
+
+NAME = "directory.gix"
+NO_BUCKET = -1
+COLUMNS = ("path", "size", "rows", "footer", "bucket", "min", "max", "nulls")
+_PARTITION = re.compile(r"_(\d+)\.gix")
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    name: str
+    partition: int
+    size: int
+    rows: int
+    footer: int
+    bounds: Bounds
+
+
+def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
+    """All that a build wrote to the folder, and the directory, which is written here."""
+    shape = shape_of(index, spec)
+    if shape.layout is None:
+        raise CorruptIndex(f"index {index} does not say how its rows lie", detail="SPEC")
+    first = (
+        next(column for column in shape.on if column.name == shape.layout.sort_by[0]) if shape.layout else shape.on[0]
+    )
+
+    def examine(found: ObjectInfo) -> _Written:
+        return _examined(DataFile(store, found.path, found.size), first.name, first.type)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        written = list(pool.map(examine, _content(store, folder)))
+    for empty in (w for w in written if not w.rows):
+        store.delete(f"{folder}/{empty.name}")
+    # The number of a file within its partition has three digits, or more.
+    kept = sorted((w for w in written if w.rows), key=lambda w: (w.partition, len(w.name), w.name))
+    return _store_directory(store, folder, kept, first.type, bucketed=shape.layout.buckets > 0)
+
+
+def read_directory(store: Store, folder: str) -> pa.Table:
+    """One row a content file, with the columns of `COLUMNS`; `path` is the name within the folder."""
+    path = f"{folder}/{NAME}"
+    try:
+        table = pq.read_table(pa.BufferReader(store.get(path)))
+    except ObjectMissing as missing:
+        raise CorruptIndex(
+            f"{store.uri}/{path} is missing; refresh the index with mode='full'", detail="DIRECTORY"
+        ) from missing
+    except (pa.ArrowInvalid, OSError) as damaged:
+        raise CorruptIndex(
+            f"{store.uri}/{path} is damaged; refresh the index with mode='full'", detail="DIRECTORY"
+        ) from damaged
+    if tuple(table.column_names) != COLUMNS:
+        raise CorruptIndex(f"{store.uri}/{path} is no directory of an index", detail="DIRECTORY")
+    return table
+
+
+def _content(store: Store, folder: str) -> list[ObjectInfo]:
+    return [found for found in store.list(folder) if _PARTITION.search(found.path)]
+
+
+def _examined(file: DataFile, column: str, kind: str) -> _Written:
+    name = file.path.rpartition("/")[2]
+    partition = _PARTITION.search(name)
+    if partition is None:
+        raise CorruptIndex(f"{file.uri} is no content of an index", detail="CONTENT")
+    raw = RangeFile(file)
+    try:
+        with arrow_errors(raw, "Parquet"):
+            opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
+            bounds = bounds_of(opened, column, kind) if opened.metadata.num_rows else Bounds()
+    except UnreadableFile as problem:
+        raise CorruptIndex(f"what was written cannot be read: {problem.args[0]}", detail="CONTENT") from problem
+    metadata = opened.metadata
+    return _Written(name, int(partition[1]), file.size, metadata.num_rows, metadata.serialized_size, bounds)
+
+
+def _store_directory(
+    store: Store, folder: str, written: Sequence[_Written], kind: str, bucketed: bool
+) -> tuple[ContentFile, ...]:
+    def column(values: Iterable[object], of: pa.DataType) -> pa.Array:
+        return pa.array(list(values), of)
+
+    table = pa.table(
+        {
+            "path": column((w.name for w in written), pa.string()),
+            "size": column((w.size for w in written), pa.int64()),
+            "rows": column((w.rows for w in written), pa.int64()),
+            "footer": column((w.footer for w in written), pa.int64()),
+            "bucket": column((w.partition if bucketed else NO_BUCKET for w in written), pa.int32()),
+            "min": column_of([w.bounds.low for w in written], kind),
+            "max": column_of([w.bounds.high for w in written], kind),
+            "nulls": column((w.bounds.nulls for w in written), pa.int64()),
+        }
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_statistics=False)
+    data = sink.getvalue().to_pybytes()
+    store.put(f"{folder}/{NAME}", data)
+    content = (ContentFile(f"{folder}/{w.name}", w.size, w.rows, w.footer) for w in written)
+    return (*content, ContentFile(f"{folder}/{NAME}", len(data)))

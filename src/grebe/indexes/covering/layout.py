@@ -1,0 +1,96 @@
+"""How the rows of a covering index shall lie: hash buckets for keys that are looked up and joined on, one order for the others.
+
+Hash buckets by a key with few values would be of very unequal size, and nobody joins on prices or moments; ranges of those are what
+queries ask for. So a key of such a type, or with few different values, is sorted as a whole.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grebe.indexes.columns import Chosen
+from grebe.indexes.covering.shape import Shape
+from grebe.indexes.kind import FILE_COLUMN, Facts, Layout
+
+_MB = 1024 * 1024
+# Up to so many bytes, so many parts; above, parts of 64 to 128 MB. Always a power of two: the buckets of two tables fit together.
+_SMALL = ((_MB // 4, 1), (_MB, 2), (4 * _MB, 4))
+_LEAST = 8
+_PART_BYTES = 128 * _MB
+_MOST_PARTS = 65_536
+_FILE_BYTES = 512 * _MB
+_FEWEST_ROWS_PER_FILE = 1_000_000
+# Buckets come out even if there are many more values than buckets.
+_VALUES_PER_BUCKET = 32
+_RANGE_TYPES = ("date", "timestamp", "timestamp_ntz", "float", "double")
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Of a sample: its rows, the different values of the first key column, and those of all key columns together."""
+
+    rows: int
+    first: int
+    all: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`parts`: partitions to write. `rows_per_file` cuts those that come out far too large."""
+
+    layout: Layout
+    parts: int
+    rows_per_file: int
+    reason: str
+
+
+def plan(shape: Shape, facts: Facts, sample: Callable[[], Distinct]) -> Plan:
+    """`sample` is taken only if the choice hangs on it."""
+    expected = facts.bytes_of([*(column.path for column in shape.columns), (FILE_COLUMN,)])
+    width = max(1.0, expected / max(1, facts.rows))
+    rows_per_file = max(_FEWEST_ROWS_PER_FILE, int(_FILE_BYTES / width))
+    names = tuple(column.name for column in shape.on)
+    parts = shape.buckets or parts_for(expected)
+    why = "asked for" if shape.buckets == 0 else ""
+    if shape.buckets is None:
+        why = _sorted_because(shape.on[0], parts, sample)
+    if why:
+        return Plan(Layout(0, (), names), parts, rows_per_file, f"sorted as a whole: {why}")
+    by, because = _bucket_columns(names, parts, sample)
+    asked = "asked for" if shape.buckets else f"about {max(1, expected // _MB):,} MB"
+    return Plan(Layout(parts, by, names), parts, rows_per_file, f"{parts} buckets: {asked}{because}")
+
+
+def parts_for(expected_bytes: int) -> int:
+    for limit, parts in _SMALL:
+        if expected_bytes <= limit:
+            return parts
+    return min(_MOST_PARTS, max(_LEAST, 1 << math.ceil(math.log2(expected_bytes / _PART_BYTES))))
+
+
+def _sorted_because(first: Chosen, parts: int, sample: Callable[[], Distinct]) -> str:
+    if _is_measure(first.type):
+        return f"{first.name} is {first.type}, which queries ask for by range"
+    found = sample()
+    if not _selective(found.first, found.rows, parts):
+        return f"{first.name} has few values ({found.first:,} in {found.rows:,} sampled rows)"
+    return ""
+
+
+def _bucket_columns(names: tuple[str, ...], parts: int, sample: Callable[[], Distinct]) -> tuple[tuple[str, ...], str]:
+    """As few as are selective: buckets by one column also serve joins on that column alone."""
+    if len(names) == 1:
+        return names, ""
+    found = sample()
+    if _selective(found.first, found.rows, parts) or found.all < 2 * found.first:
+        return names[:1], ""
+    return names, f", by all key columns, since {names[0]} alone has few values"
+
+
+def _selective(values: int, rows: int, parts: int) -> bool:
+    return values >= min(_VALUES_PER_BUCKET * parts, rows / 2)
+
+
+def _is_measure(kind: str) -> bool:
+    """Whole numbers are keys, also where a database writes them as decimals."""
+    return kind in _RANGE_TYPES or (kind.startswith("decimal(") and not kind.endswith(",0)"))

@@ -1,0 +1,87 @@
+"""A covering index as the planner sees it: one small read for each version folder, and no Spark."""
+
+import hashlib
+import json
+
+import pyarrow as pa
+
+from grebe.errors import CorruptIndex, GrebeError
+from grebe.formats.spark_types import arrow_type, type_json
+from grebe.indexes import where
+from grebe.indexes.columns import spark_schema
+from grebe.indexes.covering.directory import NAME, read_directory
+from grebe.indexes.covering.shape import Shape, shape_of
+from grebe.indexes.kind import Copy, Run
+from grebe.log.entry import ContentFile
+from grebe.log.states import IndexState
+from grebe.predicate.tree import Predicate
+from grebe.store.protocol import Store
+
+
+def copy_of(index: IndexState, store: Store) -> Copy:
+    """Raises `CorruptIndex` where a directory is missing, damaged, or does not list what the log says."""
+    shape = shape_of(index.name, index.spec)
+    if shape.layout is None:
+        raise CorruptIndex(f"index {index.name} does not say how its rows lie; create it anew", detail="SPEC")
+    tables = [_listed(store, folder, files) for folder, files in _by_folder(index.content).items()]
+    runs, start = [], 0
+    for table in tables:
+        runs.append(Run(tuple(range(start, start + len(table)))))
+        start += len(table)
+    return Copy(
+        name=index.name,
+        reading=shape.reading,
+        columns={column.path: column.name for column in shape.columns},
+        schema=json.dumps(spark_schema(shape.fields), ensure_ascii=False),
+        layout=shape.layout,
+        where=_condition(shape, index.name),
+        lineage=shape.lineage,
+        rows_numbered=False,
+        covered=index.covered,
+        dormant=index.dormant,
+        content=pa.concat_tables(tables) if tables else _nothing(shape),
+        runs=tuple(run for run in runs if run.files),
+        key=_key(index),
+    )
+
+
+def _by_folder(content: tuple[ContentFile, ...]) -> dict[str, list[ContentFile]]:
+    folders: dict[str, list[ContentFile]] = {}
+    for file in content:
+        folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+    return folders
+
+
+def _listed(store: Store, folder: str, files: list[ContentFile]) -> pa.Table:
+    """The rows of the directory for just these files: some of a folder may have been replaced since it was written."""
+    table = read_directory(store, folder)
+    wanted = {file.path.rpartition("/")[2]: file.size for file in files if not file.path.endswith(f"/{NAME}")}
+    sizes = dict(zip(table["path"].to_pylist(), table["size"].to_pylist(), strict=True))
+    if any(sizes.get(name) != size for name, size in wanted.items()):
+        raise CorruptIndex(
+            f"{store.uri}/{folder}/{NAME} does not list the files that the log names; refresh the index with mode='full'",
+            detail="DIRECTORY",
+        )
+    table = table.filter(pa.array([name in wanted for name in sizes], pa.bool_()))
+    paths = pa.array([f"{folder}/{name}" for name in table["path"].to_pylist()], pa.string())
+    return table.set_column(0, "path", paths).drop_columns(["footer"])
+
+
+def _nothing(shape: Shape) -> pa.Table:
+    bound = arrow_type(type_json(shape.on[0].type))
+    whole = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "bucket": pa.int32()}
+    return pa.schema({**whole, "min": bound, "max": bound, "nulls": pa.int64()}.items()).empty_table()
+
+
+def _condition(shape: Shape, index: str) -> Predicate | None:
+    if shape.where is None:
+        return None
+    try:
+        return where.recalled(shape.where, shape.reading)
+    except GrebeError as problem:
+        raise CorruptIndex(f"the condition of index {index} cannot be read; create it anew", detail="SPEC") from problem
+
+
+def _key(index: IndexState) -> str:
+    paths = "\n".join(file.path for file in index.content)
+    return f"{index.name}@{index.version}-{hashlib.blake2b(paths.encode(), digest_size=8).hexdigest()}"

@@ -1,0 +1,60 @@
+"""What the log remembers of a covering index, taken apart: its columns, its condition, its reading, and how its rows lie."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grebe.errors import CorruptIndex, CorruptLog, InvalidIndex
+from grebe.formats import Reading
+from grebe.indexes import columns
+from grebe.indexes.columns import Chosen
+from grebe.indexes.kind import FILE_COLUMN, Layout
+from grebe.log.entry import IndexSpec
+
+_LINEAGE_TYPE = "integer"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    on: tuple[Chosen, ...]
+    include: tuple[Chosen, ...]
+    buckets: int | None
+    """As asked for; None: to be chosen."""
+    lineage: bool
+    where: str | None
+    reading: Reading
+    layout: Layout | None
+    """Known once the content has been arranged."""
+
+    @property
+    def columns(self) -> tuple[Chosen, ...]:
+        return (*self.on, *self.include)
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """Names and types of the content's columns: those of the table, then the lineage."""
+        own = [(column.name, column.type) for column in self.columns]
+        return [*own, (FILE_COLUMN, _LINEAGE_TYPE)] if self.lineage else own
+
+
+def shape_of(index: str, spec: IndexSpec) -> Shape:
+    known = spec.properties
+    try:
+        reading = Reading.from_dict(known["reading"])
+        return Shape(
+            on=columns.recorded(spec.columns, reading, index),
+            include=columns.recorded(known["include"], reading, index),
+            buckets=known["buckets"],
+            lineage=known["lineage"],
+            where=known["where"],
+            reading=reading,
+            layout=_layout(known["layout"]) if "layout" in known else None,
+        )
+    except (KeyError, TypeError, CorruptLog, InvalidIndex) as problem:
+        raise CorruptIndex(
+            f"what the log says of index {index} does not fit together ({problem}); create it anew", detail="SPEC"
+        ) from problem
+
+
+def _layout(known: Mapping[str, Any]) -> Layout:
+    return Layout(int(known["buckets"]), tuple(known["bucket_by"]), tuple(known["sort_by"]))
