@@ -40,6 +40,12 @@ class StandIn:
     """Files whose rows are in the content but not in the query: filtered out by lineage."""
     direct: bool
     """Some files of the relation are not covered: these are read directly and put beside the copy's rows."""
+    name: str = ""
+    """The relation, as the query names it."""
+    appended: float = 0.0
+    """The share of the relation's bytes that is read directly."""
+    deleted: float = 0.0
+    """The share of the bytes behind the copy whose files the query does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,9 @@ class FromMetadata:
     index: str
     table: str
     values: tuple[object, ...]
+    """Numbers, or None for NULL; a date as its days since 1970."""
+    name: str = ""
+    """The relation, as the query names it."""
 
 
 Choice: TypeAlias = StandIn | FromMetadata

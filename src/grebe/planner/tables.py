@@ -8,6 +8,9 @@ import numpy.typing as npt
 from grebe.files import FileIds
 from grebe.indexes.kind import Copy
 
+_FEW = 64
+"""So many ranges are summed up one by one; of more, the single files are gathered at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownIndex:
@@ -29,4 +32,7 @@ class KnownTable:
     """Bytes of every registered file, by its id."""
 
     def bytes_of(self, files: FileIds) -> int:
-        return int(sum(int(self.sizes[start:stop].sum()) for start, stop in files.ranges))
+        ranges = files.ranges
+        if len(ranges) <= _FEW:
+            return sum(int(self.sizes[start:stop].sum()) for start, stop in ranges)
+        return int(self.sizes[files.to_numpy()].sum())

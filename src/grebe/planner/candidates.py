@@ -1,0 +1,119 @@
+"""Of every index that is known to a scan: what it can stand in for, or the reason why it cannot. The checks stand in one order,
+from what concerns the index alone to what concerns the files of this scan."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from grebe.config import Config
+from grebe.formats import Reading
+from grebe.indexes.kind import Copy
+from grebe.log.states import ACTIVE
+from grebe.planner.content import Content, Numbers, content_of
+from grebe.planner.hybrid import Coverage, coverage
+from grebe.planner.implication import implies
+from grebe.planner.pruning import files_to_read
+from grebe.planner.query import Query, Relation
+from grebe.planner.reasons import Code, Reason
+from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.predicate.text import column_sql
+from grebe.predicate.tree import Path, Predicate, columns_of
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A copy that may be read for a relation, and how much of it."""
+
+    relation: Relation
+    table: KnownTable
+    index: str
+    copy: Copy
+    content: Content
+    keep: Numbers
+    """Positions of the content files that can hold rows of the query."""
+    coverage: Coverage
+
+
+def candidate(
+    relation: Relation, predicate: Predicate, table: KnownTable, index: KnownIndex, query: Query, config: Config
+) -> Candidate | Reason:
+    """`predicate` is that of the relation, normalised."""
+    refuse = _Refusal(relation, index.name)
+    if relation.obstacle is not None:
+        return refuse(relation.obstacle.code, **relation.obstacle.arguments)
+    if index.state != ACTIVE:
+        return refuse(Code.NOT_ACTIVE, state=index.state)
+    if index.set_aside:
+        return refuse(Code.SET_ASIDE, why=index.set_aside)
+    if query.only is not None and index.name not in query.only:
+        return refuse(Code.EXCLUDED, by="lake.only or a hint")
+    if index.name in query.without:
+        return refuse(Code.EXCLUDED, by="lake.without or a hint")
+    copy = index.copy
+    if copy is None:
+        return refuse(Code.NO_STAND_IN, kind=index.kind)
+    refused = _columns(relation, predicate, copy, refuse)
+    if refused is not None:
+        return refused
+    covered = coverage(relation, table, copy)
+    refused = _files(covered, copy, config, refuse)
+    if refused is not None:
+        return refused
+    return Candidate(relation, table, index.name, copy, content_of(copy), files_to_read(copy, predicate), covered)
+
+
+def serves(copy: Copy, path: Path) -> bool:
+    """Whether a column, or a field in one, can be taken from the copy: it is there, or lies inside a struct that is."""
+    return any(path[:length] in copy.columns for length in range(len(path), 0, -1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    relation: Relation
+    index: str
+
+    def __call__(self, code: str, **arguments: Any) -> Reason:
+        return Reason(code, self.index, arguments, self.relation.name)
+
+
+def _columns(relation: Relation, predicate: Predicate, copy: Copy, refuse: _Refusal) -> Reason | None:
+    names = sorted({path[0] for path in relation.required})
+    served = [name for name in names if any(path[0] == name for path in copy.columns)]
+    if not copy.reading.agrees_on(relation.reading, served):
+        differs = _differences(copy.reading, relation.reading)
+        if differs:
+            return refuse(Code.READ_DIFFERENTLY, differs=differs)
+        return refuse(Code.COL_SCHEMA_MISMATCH, columns=_changed(copy.reading, relation.reading, served))
+    missing = [path for path in sorted(relation.required) if not serves(copy, path)]
+    if missing:
+        return refuse(Code.MISSING_REQUIRED_COL, columns=list(map(column_sql, missing)))
+    if copy.where is not None and not implies(predicate, copy.where):
+        return refuse(Code.PARTIAL_NOT_IMPLIED, columns=list(map(column_sql, sorted(columns_of(copy.where)))))
+    return None
+
+
+def _differences(one: Reading, other: Reading) -> list[str]:
+    """What differs about the readings as a whole, without the values of options."""
+    differs = ["formats"] if one.format != other.format else []
+    mine, theirs = dict(one.options), dict(other.options)
+    differs += [f"options {name}" for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)]
+    return differs + (["time zones"] if one.time_zone != other.time_zone else [])
+
+
+def _changed(one: Reading, other: Reading, names: list[str]) -> list[str]:
+    mine, theirs = ({column.name: column for column in reading.columns} for reading in (one, other))
+    looked_at = sorted(mine.keys() | theirs.keys()) if one.by_position else names
+    return [column_sql((name,)) for name in looked_at if mine.get(name) != theirs.get(name)]
+
+
+def _files(covered: Coverage, copy: Copy, config: Config, refuse: _Refusal) -> Reason | None:
+    if not covered.served:
+        return refuse(Code.NO_COMMON_FILES)
+    if not config.hybrid and not covered.exact:
+        return refuse(Code.HYBRID_OFF, appended=covered.direct_files, deleted=len(covered.drop))
+    if covered.appended > config.hybrid_max_appended:
+        return refuse(Code.TOO_MUCH_APPENDED, share=covered.appended, limit=config.hybrid_max_appended)
+    if covered.deleted > config.hybrid_max_deleted:
+        return refuse(Code.TOO_MUCH_DELETED, share=covered.deleted, limit=config.hybrid_max_deleted)
+    if covered.drop and not copy.lineage:
+        return refuse(Code.NO_LINEAGE, files=len(covered.drop))
+    return None

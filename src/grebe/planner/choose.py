@@ -1,0 +1,175 @@
+"""Decides a whole query at once: an index on one table can pay only because another table has one too, or because a grouping above
+the join profits. Pure: what is known goes in, a decision comes out, and the same input always gives the same decision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+
+from grebe.config import Config
+from grebe.planner.candidates import Candidate, candidate
+from grebe.planner.content import first_sorted
+from grebe.planner.cost import MEASURED, Meter, Rates
+from grebe.planner.decision import Choice, Decision, StandIn
+from grebe.planner.metadata import answers
+from grebe.planner.not_chosen import NotChosen
+from grebe.planner.options import Option, StandInOptions, read_counts
+from grebe.planner.plans import Plan, estimate, options_of
+from grebe.planner.profile import Profile, profile
+from grebe.planner.programme import Offer, Programme
+from grebe.planner.query import Join, Query, Relation
+from grebe.planner.reasons import RANK, Reason
+from grebe.planner.shapes import Attributes, every_node, repeated
+from grebe.planner.tables import KnownTable
+from grebe.predicate.normalise import normalise
+from grebe.predicate.tree import Path, Predicate, columns_of
+
+MOST_CANDIDATES = 6
+"""Of one scan, considered in the search. More are ranked by what they promise."""
+
+
+def choose(
+    query: Query, tables: Mapping[str, KnownTable], config: Config, *, why: bool = True, rates: Rates = MEASURED
+) -> Decision:
+    """What each scan is read from. Without `why` the reasons for what is not used are left out, which saves most of the time."""
+    return _Choice(query, tables, config, Meter(query.settings, rates)).decision(why)
+
+
+class _Choice:
+    """The state of one decision, from the checks to the reasons."""
+
+    def __init__(self, query: Query, tables: Mapping[str, KnownTable], config: Config, meter: Meter) -> None:
+        self._query = query
+        self._meter = meter
+        self._attributes = Attributes(query)
+        self._refused: list[tuple[str, Reason]] = []
+        self._candidates: dict[int, list[Candidate]] = {}
+        self._profiles: dict[int, Profile] = {}
+        joined = self._joined()
+        for relation in query.relations:
+            table = tables.get(relation.table) if relation.table is not None else None
+            predicate = normalise(relation.predicate)
+            candidates = self._examine(relation, predicate, table, config)
+            self._profiles[relation.number] = profile(
+                relation, predicate, candidates, table, joined.get(relation.number, frozenset())
+            )
+        self._programme = Programme(query, self._attributes, repeated(query, self._attributes), self._profiles, meter)
+
+    def _joined(self) -> dict[int, frozenset[Path]]:
+        """The columns of each relation that the query joins by."""
+        joined: dict[int, set[Path]] = {}
+        for node in every_node(self._query.roots):
+            if isinstance(node, Join):
+                for key in (*node.left_keys, *node.right_keys):
+                    column = None if key is None else self._attributes.column_of(key)
+                    if column is not None:
+                        joined.setdefault(column[0], set()).add(column[1])
+        return {number: frozenset(paths) for number, paths in joined.items()}
+
+    def _examine(
+        self, relation: Relation, predicate: Predicate, table: KnownTable | None, config: Config
+    ) -> list[Candidate]:
+        found: list[Candidate] = []
+        if table is None or not table.indexes:
+            if relation.obstacle is not None:
+                self._refused.append(("", replace(relation.obstacle, relation=relation.name)))
+            return found
+        for index in sorted(table.indexes, key=attrgetter("name")):
+            one = candidate(relation, predicate, table, index, self._query, config)
+            if isinstance(one, Reason):
+                self._refused.append((table.uri, one))
+            else:
+                found.append(one)
+        # The smaller copy first: of plans that cost the same, the first stays.
+        found.sort(key=lambda one: one.content.bytes)
+        if found:
+            self._candidates[relation.number] = found
+        return found
+
+    def decision(self, why: bool) -> Decision:
+        before = self._programme.run({})
+        answered = answers(self._query, self._candidates)
+        plans = self._programme.run({}, answered=answered) if answered else before
+        stand_ins = self._offers()
+        counts = read_counts(one for found in self._candidates.values() for one in found)
+        if stand_ins:
+            better = self._programme.run(stand_ins, counts, answered)
+            if _cost(better) < _cost(plans) * (1.0 - self._meter.rates.margin):
+                plans = better
+        taken = [option for option in options_of(plans) if option.candidate is not None]
+        choices: list[Choice] = [*answered.values(), *(_stand_in(option) for option in taken)]
+        choices.sort(key=attrgetter("relation"))
+        reasons = self._reasons(choices, plans, counts, frozenset(answered)) if why else ()
+        return Decision(tuple(choices), reasons, estimate(before), estimate(plans))
+
+    def _offers(self) -> dict[int, Sequence[Offer]]:
+        offers: dict[int, Sequence[Offer]] = {}
+        for number, found in self._candidates.items():
+            stand_ins = [self._options(one) for one in self._promising(number, found)]
+            offers[number] = (self._programme.plain(number), *stand_ins)
+        return offers
+
+    def _options(self, one: Candidate) -> StandInOptions:
+        return StandInOptions(one, self._profiles[one.relation.number], self._attributes, self._meter)
+
+    def _promising(self, number: int, found: list[Candidate]) -> list[Candidate]:
+        if len(found) <= MOST_CANDIDATES:
+            return found
+        wanted = columns_of(self._profiles[number].predicate) | self._profiles[number].statistics.distinct.keys()
+
+        def promise(one: Candidate) -> tuple[bool, int]:
+            return first_sorted(one.copy) not in wanted, int(one.content.sizes[one.keep].sum())
+
+        return sorted(found, key=promise)[:MOST_CANDIDATES]
+
+    def _reasons(
+        self, choices: Sequence[Choice], plans: list[Plan], counts: frozenset[int], answered: frozenset[int]
+    ) -> tuple[Reason, ...]:
+        """One for every index that is not used; of several scans of its table, about the one where it came closest."""
+        chosen = {option.candidate.relation.number: option for option in options_of(plans) if option.candidate}
+
+        def cost_with(one: Candidate) -> float:
+            fixed: dict[int, Sequence[Offer]] = {number: (option,) for number, option in chosen.items()}
+            return _cost(self._programme.run({**fixed, one.relation.number: (self._options(one),)}, counts, answered))
+
+        explain = NotChosen(
+            self._query,
+            self._attributes,
+            self._candidates,
+            plans,
+            {choice.relation: choice.index for choice in choices},
+            cost_with,
+        )
+        used = {(choice.table, choice.index) for choice in choices}
+        closest: dict[tuple[str, str, str], Reason] = {}
+        unused = [(uri, reason) for uri, reason in self._refused if (uri, reason.index) not in used]
+        for found in self._candidates.values():
+            unused += [(one.table.uri, explain.reason(one)) for one in found if (one.table.uri, one.index) not in used]
+        for uri, reason in unused:
+            # Without an index it is about the relation itself.
+            key = (uri, reason.index, "" if reason.index else reason.relation)
+            if key not in closest or RANK[reason.code] > RANK[closest[key].code]:
+                closest[key] = reason
+        return tuple(closest[key] for key in sorted(closest))
+
+
+def _cost(plans: list[Plan]) -> float:
+    return sum(plan.cost for plan in plans)
+
+
+def _stand_in(option: Option) -> StandIn:
+    one = option.candidate
+    assert one is not None
+    return StandIn(
+        relation=one.relation.number,
+        index=one.index,
+        table=one.table.uri,
+        copy=one.copy,
+        content=tuple(one.keep.tolist()),
+        buckets=option.buckets,
+        ordered=option.ordered,
+        drop=one.coverage.drop,
+        direct=one.coverage.direct_files > 0,
+        name=one.relation.name,
+        appended=one.coverage.appended,
+        deleted=one.coverage.deleted,
+    )

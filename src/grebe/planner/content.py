@@ -1,0 +1,149 @@
+"""The content files of a copy as arrays: what pruning and the cost model ask of it, derived once for each content."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from grebe.indexes.kind import Copy
+from grebe.predicate.arrow_types import from_arrow, to_physical
+from grebe.predicate.tree import Path
+from grebe.predicate.types import Type
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+_UNKNOWN = -1
+_KEPT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of the first column sorted by, one value a file, in the physical form of its type; null where unknown."""
+
+    column: Path
+    type: Type
+    low: pa.Array
+    high: pa.Array
+    none_null: Flags
+    """Files that surely hold no NULL in this column."""
+    all_null: Flags
+    least: Any
+    """Of all files, or None where it is not known of each."""
+    greatest: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    sizes: Numbers
+    rows: Numbers
+    buckets: Numbers
+    nulls: Numbers
+    """Of the first column sorted by; -1 where unknown."""
+    runs: Numbers
+    """The run that each file belongs to."""
+    bounds: Bounds | None
+    """None if nothing is known, or the type has no order that can be trusted."""
+    bytes: int
+    row_count: int
+
+    @property
+    def files(self) -> int:
+        return len(self.sizes)
+
+
+def content_of(copy: Copy) -> Content:
+    return _derived(_Keyed(copy))
+
+
+class _Keyed:
+    """A copy as a key of the cache: by its name, and by identity to be sure."""
+
+    __slots__ = ("copy",)
+
+    def __init__(self, copy: Copy) -> None:
+        self.copy = copy
+
+    def __hash__(self) -> int:
+        return hash(self.copy.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed) and self.copy.key == other.copy.key and self.copy.content is other.copy.content
+
+
+@lru_cache(maxsize=_KEPT)
+def _derived(keyed: _Keyed) -> Content:
+    copy = keyed.copy
+    table = copy.content
+    sizes, rows = _numbers(table["size"], 0), _numbers(table["rows"], 0)
+    nulls = _numbers(table["nulls"], _UNKNOWN)
+    runs = np.zeros(len(sizes), np.int64)
+    for number, run in enumerate(copy.runs):
+        runs[list(run.files)] = number
+    return Content(
+        sizes=sizes,
+        rows=rows,
+        buckets=_numbers(table["bucket"], _UNKNOWN),
+        nulls=nulls,
+        runs=runs,
+        bounds=_bounds(copy, rows, nulls),
+        bytes=int(sizes.sum()),
+        row_count=int(rows.sum()),
+    )
+
+
+def _numbers(column: pa.ChunkedArray, missing: int) -> Numbers:
+    filled = pc.fill_null(column.cast(pa.int64()), missing)
+    return np.asarray(filled.to_numpy(), np.int64)
+
+
+def _bounds(copy: Copy, rows: Numbers, nulls: Numbers) -> Bounds | None:
+    path = first_sorted(copy)
+    kind = from_arrow(copy.content["min"].type)
+    if path is None or not _has_plain_order(kind):
+        return None
+    low, high = (to_physical(_one_array(copy.content[name]), kind) for name in ("min", "max"))
+    if kind.is_floating:
+        # A NaN is the greatest number, but statistics leave it out: there may always be one above the bounds.
+        low, high = pc.if_else(pc.is_nan(low), None, low), pa.nulls(len(high), high.type)
+    all_null = nulls == rows
+    filled = np.asarray(~all_null)
+    return Bounds(
+        column=path,
+        type=kind,
+        low=low,
+        high=high,
+        none_null=np.asarray(nulls == 0),
+        all_null=all_null,
+        least=_extreme("min", low, filled, kind),
+        greatest=_extreme("max", high, filled, kind),
+    )
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _has_plain_order(kind: Type) -> bool:
+    return kind.is_numeric or kind.is_datetime or kind.name in ("string", "boolean")
+
+
+def _extreme(which: str, bounds: pa.Array, filled: Flags, kind: Type) -> Any:
+    relevant = bounds.filter(pa.array(filled))
+    if relevant.null_count or not len(relevant) or kind.name in ("string", "boolean"):
+        return None
+    return pc.min_max(relevant)[which].as_py()
+
+
+def first_sorted(copy: Copy) -> Path | None:
+    """The column of the table that the copy is sorted by first."""
+    return path_of(copy, copy.layout.sort_by[0]) if copy.layout.sort_by else None
+
+
+def path_of(copy: Copy, name: str) -> Path | None:
+    """The column of the table behind a column of the content."""
+    return next((path for path, own in copy.columns.items() if own == name), None)

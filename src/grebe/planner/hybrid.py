@@ -1,0 +1,68 @@
+"""What of a scan is read from a copy, what directly, and what is left out: the one rule of Grebe, applied to sets of files."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from grebe.files import FileIds
+from grebe.indexes.kind import Copy
+from grebe.planner.query import Relation
+from grebe.planner.tables import KnownTable
+
+_NONE = FileIds.of([])
+_KEPT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    served: FileIds
+    """Files that the query reads and the copy covers: from the copy."""
+    drop: FileIds
+    """Files whose rows lie in the copy but are none of the query's: to be told apart by lineage."""
+    direct_files: int
+    """Files that the query reads and the copy does not cover: directly."""
+    direct_bytes: int
+    source_bytes: int
+    """Of all files whose rows lie in the copy."""
+    appended: float
+    """The share of the query's bytes that is read directly."""
+    deleted: float
+    """The share of the copy's source bytes that belongs to files which the query does not read."""
+
+    @property
+    def exact(self) -> bool:
+        """The copy holds the rows of the query's files and no others."""
+        return not self.drop and self.direct_files == 0
+
+
+def coverage(relation: Relation, table: KnownTable, copy: Copy) -> Coverage:
+    if relation.listed == copy.covered and not copy.dormant:
+        served, drop, gone = relation.listed, _NONE, _NONE
+    else:
+        served, drop, gone = _split(relation.listed, copy.covered, copy.dormant)
+    direct_files = len(relation.listed) - len(served) + relation.unregistered_files
+    served_bytes = table.bytes_of(served) if direct_files else relation.bytes
+    direct_bytes = relation.bytes - served_bytes
+    source_bytes = served_bytes + (table.bytes_of(drop) if drop else 0)
+    return Coverage(
+        served=served,
+        drop=drop,
+        direct_files=direct_files,
+        direct_bytes=direct_bytes,
+        source_bytes=source_bytes,
+        appended=_share(direct_bytes, relation.bytes, direct_files),
+        deleted=_share(table.bytes_of(gone), source_bytes, len(gone)) if gone else 0.0,
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def _split(listed: FileIds, covered: FileIds, dormant: FileIds) -> tuple[FileIds, FileIds, FileIds]:
+    """What is served, dropped, and gone from the query altogether. Dormant files that the query asks for are read directly, and
+    their rows in the copy dropped."""
+    served = listed & covered
+    drop = (covered | dormant) - served
+    return served, drop, drop - listed
+
+
+def _share(part: int, whole: int, files: int) -> float:
+    """Files without bytes (empty ones) are no share, but if all are such then the files themselves decide."""
+    return part / whole if whole else float(files > 0)

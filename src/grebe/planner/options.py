@@ -1,0 +1,228 @@
+"""The ways to read one scan: its files as they are, or a stand-in as plain files, as so many hash partitions, in order or not. Each
+with its cost and with what it brings to the rest of the plan."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from grebe.planner.candidates import Candidate
+from grebe.planner.content import first_sorted, path_of
+from grebe.planner.cost import Meter, is_columnar
+from grebe.planner.profile import Profile
+from grebe.planner.selectivity import share_by
+from grebe.planner.shapes import Attributes, Class
+from grebe.planner.sizes import stored_bytes, type_of_path
+from grebe.predicate.tree import Path
+
+HYBRID_KEEPS_PARTITIONS = (4, 1)
+"""The first Spark whose union of equally partitioned branches stays partitioned."""
+_LINEAGE = "int"
+_STAND_IN_FORMAT = "parquet"
+_TASKS_A_CORE = 2
+_BARELY = 1e-6
+"""Being in order is a favour that nobody should ask for without need, even where it is free."""
+
+
+class Partitioning(NamedTuple):
+    """Rows with equal values of these classes are in one of so many partitions, by Spark's hash."""
+
+    classes: tuple[Class, ...]
+    number: int
+    ours: bool
+    """A scan of ours, which joins on more keys than these can use too."""
+
+
+class Wanted(NamedTuple):
+    """What the rest of the plan could make use of."""
+
+    partitioned: frozenset[Class]
+    ordered: frozenset[Class]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    candidate: Candidate | None
+    """None: the files as they are."""
+    buckets: int
+    ordered: bool
+    cost: float
+    partitioning: Partitioning | None
+    order: tuple[Class, ...]
+    tasks: int
+    size: float
+    """What Spark takes this scan's size to be."""
+    files: int
+    bytes: int
+    shuffled_bytes: float = 0.0
+    sorts: int = 0
+
+
+def plain_option(profile: Profile, meter: Meter) -> Option:
+    relation = profile.relation
+    files = len(relation.listed) + relation.unregistered_files
+    tasks = meter.scan_tasks(relation.bytes, files)
+    read = relation.bytes * profile.share
+    format_name = relation.reading.format
+    cost = meter.scan(
+        read, profile.rows, files, tasks, meter.byte_rate(format_name), meter.open_rate(relation.table or relation.name)
+    )
+    size = relation.bytes * _projected(profile)
+    return Option(None, 0, False, cost, None, (), tasks, size, files, round(read))
+
+
+def _projected(profile: Profile) -> float:
+    """Spark scales its estimate by the columns of a projection, also where a row format is read whole."""
+    if is_columnar(profile.relation.reading.format):
+        return profile.share
+    whole = stored_bytes(column.type for column in profile.relation.reading.columns)
+    wanted = stored_bytes(type_of_path(profile.relation, path) for path in profile.relation.required)
+    return min(1.0, wanted / whole)
+
+
+def read_counts(candidates: Iterable[Candidate]) -> frozenset[int]:
+    """The bucket counts that occur in a query: what a copy is read with must suit the others."""
+    return frozenset(one.copy.layout.buckets for one in candidates if one.copy.layout.buckets > 0)
+
+
+class StandInOptions:
+    """All options of one candidate; they share most of the reckoning."""
+
+    __slots__ = ("_attributes", "_base", "_candidate", "_meter", "_profile", "_rows_read", "_runs")
+
+    def __init__(self, candidate: Candidate, profile: Profile, attributes: Attributes, meter: Meter) -> None:
+        self._candidate = candidate
+        self._profile = profile
+        self._attributes = attributes
+        self._meter = meter
+        content, keep = candidate.content, candidate.keep
+        kept_rows = float(content.rows[keep].sum())
+        self._runs = len(set(content.runs[keep].tolist())) if len(candidate.copy.runs) > 1 else 1
+        within = self._within_files(kept_rows, len(keep))
+        self._rows_read = kept_rows * within
+        kept_bytes = float(content.sizes[keep].sum())
+        self._base = (kept_bytes, kept_bytes * within * self._stored_share())
+
+    def _within_files(self, kept_rows: float, files: int) -> float:
+        """Which share of the kept files' pages is read, as the files are sorted."""
+        path = first_sorted(self._candidate.copy)
+        if path is None or not kept_rows:
+            return 1.0
+        matching = share_by(self._profile.predicate, path, self._profile.statistics) * self._candidate.content.row_count
+        least = self._meter.rates.pruned_unit_rows * files
+        return min(1.0, max(matching, least) / kept_rows)
+
+    def _stored_share(self) -> float:
+        copy, relation = self._candidate.copy, self._profile.relation
+        types = {column.name: column.type for column in copy.reading.columns}
+        whole = stored_bytes(types.get(path[0], "") if len(path) == 1 else "string" for path in copy.columns)
+        wanted = [type_of_path(relation, path) for path in relation.required]
+        if self._candidate.coverage.drop:
+            wanted.append(_LINEAGE)
+        return min(1.0, stored_bytes(wanted) / whole)
+
+    def options(self, wanted: Wanted, counts: frozenset[int]) -> list[Option]:
+        found = [self._option(0, False, None, ())]
+        settings = self._meter.settings
+        hybrid = self._candidate.coverage.direct_files > 0
+        layout = self._candidate.copy.layout
+        if layout.buckets > 0 and settings.bucketing and not (hybrid and settings.version < HYBRID_KEEPS_PARTITIONS):
+            classes = self._classes(layout.bucket_by)
+            if classes and len(classes) == len(layout.bucket_by) and wanted.partitioned.issuperset(classes):
+                order = _leading(self._classes(layout.sort_by), wanted.ordered)
+                shared = self._shared(layout.buckets, counts)
+                for number in sorted({*shared, self._enough(layout.buckets)}, reverse=True):
+                    partitioning = Partitioning(classes, number, True)
+                    found.append(self._option(number, False, partitioning, ()))
+                    if order and number in shared:
+                        found.append(self._option(number, True, partitioning, order))
+        return found
+
+    def _classes(self, names: tuple[str, ...]) -> tuple[Class, ...]:
+        """The classes of the leading columns of these that the plan knows."""
+        ids: dict[Path | None, int] = {attribute.path: attribute.id for attribute in self._profile.relation.attributes}
+        classes = []
+        for name in names:
+            attribute = ids.get(path_of(self._candidate.copy, name))
+            if attribute is None:
+                break
+            classes.append(self._attributes.class_of(attribute))
+        return tuple(classes)
+
+    def _shared(self, written: int, counts: frozenset[int]) -> set[int]:
+        """As written, or as the other copies of the query can be read too."""
+        return {written, *(shared for count in counts if (shared := math.gcd(written, count)) > 1)}
+
+    def _enough(self, written: int) -> int:
+        """No more than keeps the cores busy: fewer tasks, where no other copy must fit."""
+        busy = _TASKS_A_CORE * self._meter.settings.cores
+        return next((number for number in _divisors(written) if number >= busy), written)
+
+    def _option(
+        self, buckets: int, ordered: bool, partitioning: Partitioning | None, order: tuple[Class, ...]
+    ) -> Option:
+        candidate, meter, profile = self._candidate, self._meter, self._profile
+        covered = candidate.coverage
+        kept_bytes, read = self._base
+        files = len(candidate.keep)
+        tasks = buckets or meter.scan_tasks(kept_bytes, files)
+        open_rate = meter.open_rate(candidate.table.uri)
+        byte_rate = meter.byte_rate(_STAND_IN_FORMAT)
+        cost = meter.scan(read, self._rows_read, files, tasks, byte_rate, open_rate)
+        if covered.drop:
+            cost += meter.drop(self._rows_read, tasks)
+        shuffled, sorts = 0.0, 0
+        if covered.direct_files:
+            direct, shuffled = self._direct(buckets, ordered)
+            cost += direct
+            sorts = int(ordered)
+        if ordered:
+            free = self._runs == 1 and buckets == candidate.copy.layout.buckets and not covered.direct_files
+            cost += _BARELY if free else meter.merge(profile.passing, tasks)
+        return Option(
+            candidate=candidate,
+            buckets=buckets,
+            ordered=ordered,
+            cost=cost + meter.stand_in(cost),
+            partitioning=partitioning,
+            order=order,
+            tasks=tasks,
+            size=(kept_bytes + covered.direct_bytes) * self._stored_share(),
+            files=files + covered.direct_files,
+            bytes=round(read + covered.direct_bytes * profile.share),
+            shuffled_bytes=shuffled,
+            sorts=sorts,
+        )
+
+    def _direct(self, buckets: int, ordered: bool) -> tuple[float, float]:
+        """Reading the files that are not covered, and putting their rows where the copy's are: cost, and bytes shuffled."""
+        meter, profile, covered = self._meter, self._profile, self._candidate.coverage
+        relation = profile.relation
+        share = covered.appended
+        tasks = meter.scan_tasks(covered.direct_bytes, covered.direct_files)
+        cost = meter.scan(
+            covered.direct_bytes * profile.share,
+            profile.rows * share,
+            covered.direct_files,
+            tasks,
+            meter.byte_rate(relation.reading.format),
+            meter.open_rate(relation.table or relation.name),
+        )
+        if not buckets:
+            return cost, 0.0
+        rows = profile.passing * share
+        cost += meter.shuffle(rows, profile.width, buckets) + (meter.sort(rows, buckets) if ordered else 0.0)
+        return cost, rows * profile.width
+
+
+def _leading(classes: tuple[Class, ...], wanted: frozenset[Class]) -> tuple[Class, ...]:
+    for position, one in enumerate(classes):
+        if one not in wanted:
+            return classes[:position]
+    return classes
+
+
+@lru_cache(maxsize=256)
+def _divisors(number: int) -> tuple[int, ...]:
+    return tuple(one for one in range(1, number + 1) if number % one == 0)

@@ -1,0 +1,1 @@
+"""Tests of the planner: no Spark, no store."""
