@@ -5,7 +5,12 @@ import java.util.Arrays;
 import java.util.List;
 
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -29,16 +34,32 @@ final class Numbered extends Files {
   List<PartitionDirectory> list(List partitionFilters, List dataFilters) {
     List<PartitionDirectory> numbered = new ArrayList<>();
     StructType own = all.partitionSchema();
-    for (Object each : Scala.list(all.listFiles(Scala.seq(partitionFilters), Scala.seq(dataFilters)))) {
+    // Whoever lists files answers for the partition filters; the relation's own index cannot, as it does not know the ids.
+    List<BasePredicate> wanted = new ArrayList<>();
+    partitionFilters.forEach(each -> wanted.add(Predicate$.MODULE$.createInterpreted(bound((Expression) each))));
+    for (Object each : Scala.list(all.listFiles(Scala.nothing(), Scala.seq(dataFilters)))) {
       PartitionDirectory directory = (PartitionDirectory) each;
       for (FileStatusWithMetadata file : files(directory)) {
         int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
-        if (id >= 0) {
-          numbered.add(directory(withId(directory.values(), own, id), Arrays.asList(file)));
+        InternalRow values = id < 0 ? null : withId(directory.values(), own, id);
+        if (values != null && wanted.stream().allMatch(predicate -> predicate.eval(values))) {
+          numbered.add(directory(values, Arrays.asList(file)));
         }
       }
     }
     return numbered;
+  }
+
+  private Expression bound(Expression expression) {
+    if (expression instanceof AttributeReference) {
+      int place = partitions.fieldIndex(((AttributeReference) expression).name());
+      return new BoundReference(place, partitions.apply(place).dataType(), true);
+    }
+    List<Expression> children = new ArrayList<>();
+    for (Object child : Scala.list(expression.children())) {
+      children.add(bound((Expression) child));
+    }
+    return children.isEmpty() ? expression : (Expression) expression.withNewChildren(Scala.seq(children));
   }
 
   private static InternalRow withId(InternalRow values, StructType schema, int id) {

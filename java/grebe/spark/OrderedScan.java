@@ -14,11 +14,12 @@ import org.apache.spark.sql.execution.SparkPlan;
 
 /** Spark's own scan of an index's files, with what Spark cannot know of them: that each bucket is sorted. Passes batches through. */
 @SuppressWarnings({"rawtypes", "unchecked"})
-final class OrderedScan extends SparkPlan {
+public final class OrderedScan extends SparkPlan {
   private final SparkPlan scan;
   private final List<String> order;
 
-  OrderedScan(SparkPlan scan, List<String> order) {
+  // Public, as Spark copies nodes through their constructors.
+  public OrderedScan(SparkPlan scan, List<String> order) {
     this.scan = scan;
     this.order = order;
   }

@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage;
 import org.apache.spark.sql.execution.datasources.BucketingUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
@@ -53,7 +54,7 @@ public final class Planning extends SparkStrategy {
     }
     List<SparkPlan> planned = new ArrayList<>();
     parts.forEach(part -> planned.add(planLater(part)));
-    return Scala.seq(new Together(planned, keys, places(parts.get(0), content.order), content.buckets));
+    return Scala.seq(new Together(Scala.seq(planned), keys, places(parts.get(0), content.order), content.buckets));
   }
 
   private scala.collection.immutable.Seq scans(LogicalPlan plan, Content content) {
@@ -67,7 +68,7 @@ public final class Planning extends SparkStrategy {
     for (List<FileStatus> run : sorted) {
       parts.add(scan(replaced(plan, content.only(run)), content, true));
     }
-    return Scala.seq(new Together(parts, keys, order, content.buckets));
+    return Scala.seq(new Together(Scala.seq(parts), keys, order, content.buckets));
   }
 
   /** Spark's own plan of it, with the scan told what it is. */
@@ -142,8 +143,9 @@ public final class Planning extends SparkStrategy {
 
   private static LogicalRelation leaf(LogicalPlan plan) {
     LogicalPlan at = plan;
-    while (at instanceof Project || at instanceof Filter) {
-      at = (LogicalPlan) at.children().head();
+    while (at instanceof Project || at instanceof Filter || at instanceof LogicalQueryStage) {
+      // A part that has run already is planned again with the rest.
+      at = at instanceof LogicalQueryStage ? ((LogicalQueryStage) at).logicalPlan() : (LogicalPlan) at.children().head();
     }
     return at instanceof LogicalRelation ? (LogicalRelation) at : null;
   }

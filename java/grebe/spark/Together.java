@@ -19,15 +19,16 @@ import scala.Option;
  * these buckets already are shuffled, only those that are not sorted are sorted; the rest is a merge.
  */
 @SuppressWarnings({"rawtypes", "unchecked"})
-final class Together extends SparkPlan {
+public final class Together extends SparkPlan {
   private final List<SparkPlan> parts;
   /** Places in the output: of the columns that the buckets are by, and of those that each partition is sorted by. */
   private final List<Integer> keys;
   private final List<Integer> order;
   private final int buckets;
 
-  Together(List<SparkPlan> parts, List<Integer> keys, List<Integer> order, int buckets) {
-    this.parts = parts;
+  // Public, as Spark copies nodes through their constructors.
+  public Together(scala.collection.Seq parts, List<Integer> keys, List<Integer> order, int buckets) {
+    this.parts = Scala.list(parts);
     this.keys = keys;
     this.order = order;
     this.buckets = buckets;
@@ -102,11 +103,11 @@ final class Together extends SparkPlan {
   }
 
   public SparkPlan withNewChildrenInternal(scala.collection.IndexedSeq children) {
-    return new Together(Scala.list(children), keys, order, buckets);
+    return new Together(Scala.seq(Scala.list(children)), keys, order, buckets);
   }
 
   public SparkPlan withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
-    return new Together(Scala.list(children), keys, order, buckets);
+    return new Together(Scala.seq(Scala.list(children)), keys, order, buckets);
   }
 
   @Override
