@@ -53,7 +53,7 @@ public final class Bridge {
     }
     // Stays when the rule goes: a plan that was rewritten before may still be carried out.
     if (!contains(Scala.list(methods.extraStrategies()), Planning.class)) {
-      methods.extraStrategies_$eq(with(Scala.list(methods.extraStrategies()), new Planning()));
+      methods.extraStrategies_$eq(with(Scala.list(methods.extraStrategies()), new Planning(this)));
     }
   }
 

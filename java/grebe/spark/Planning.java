@@ -26,7 +26,23 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 /** How a stand-in is read. Everything else is left to Spark's own strategies, and so is the reading of each file. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class Planning extends SparkStrategy {
+  private final Bridge bridge;
+
+  Planning(Bridge bridge) {
+    this.bridge = bridge;
+  }
+
+  /** Without our help a stand-in is a relation as any other, which Spark plans right, only with more shuffles. */
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
+    try {
+      return planned(plan);
+    } catch (Exception | LinkageError problem) {
+      bridge.failed(problem);
+      return Scala.nothing();
+    }
+  }
+
+  private scala.collection.immutable.Seq planned(LogicalPlan plan) {
     if (plan instanceof Union) {
       return pair(Scala.list(plan.children()));
     }
@@ -54,7 +70,7 @@ public final class Planning extends SparkStrategy {
     }
     List<SparkPlan> planned = new ArrayList<>();
     parts.forEach(part -> planned.add(planLater(part)));
-    return Scala.seq(new Together(Scala.seq(planned), keys, places(parts.get(0), content.order), content.buckets));
+    return Scala.seq(together(planned, keys, places(parts.get(0), content.order), content.buckets));
   }
 
   private scala.collection.immutable.Seq scans(LogicalPlan plan, Content content) {
@@ -68,7 +84,16 @@ public final class Planning extends SparkStrategy {
     for (List<FileStatus> run : sorted) {
       parts.add(scan(replaced(plan, content.only(run)), content, true));
     }
-    return Scala.seq(new Together(Scala.seq(parts), keys, order, content.buckets));
+    return Scala.seq(together(parts, keys, order, content.buckets));
+  }
+
+  /** Asked at once for what Spark will ask it later, so that a Spark that differs from those we know shows here. */
+  private static Together together(List<SparkPlan> parts, List<Integer> keys, List<Integer> order, int buckets) {
+    Together made = new Together(Scala.seq(parts), keys, order, buckets);
+    made.requiredChildDistribution();
+    made.requiredChildOrdering();
+    made.outputPartitioning();
+    return made;
   }
 
   /** Spark's own plan of it, with the scan told what it is. */

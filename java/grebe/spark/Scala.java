@@ -10,6 +10,8 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
+import org.apache.spark.sql.catalyst.plans.physical.Distribution;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -64,6 +66,24 @@ final class Scala {
       }
     }
     throw new IllegalStateException("LogicalRelation has no copy");
+  }
+
+  /** Rows with equal keys together, in so many partitions. Later versions have more fields, which stay at their defaults. */
+  static Distribution clustered(List keys, int partitions) {
+    try {
+      for (Constructor<?> constructor : ClusteredDistribution.class.getConstructors()) {
+        Object[] fields = new Object[constructor.getParameterCount()];
+        Object[] known = {seq(keys), Boolean.TRUE, Option.apply(partitions)};
+        System.arraycopy(known, 0, fields, 0, known.length);
+        for (int i = known.length; i < fields.length; i++) {
+          fields[i] = ClusteredDistribution.class.getMethod("$lessinit$greater$default$" + (i + 1)).invoke(null);
+        }
+        return (Distribution) constructor.newInstance(fields);
+      }
+      throw new IllegalStateException("ClusteredDistribution has no constructor");
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("ClusteredDistribution", e);
+    }
   }
 
   /** The same scan with its buckets read as fewer partitions. */

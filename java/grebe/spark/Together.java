@@ -8,11 +8,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
-import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.SparkPlan;
-
-import scala.Option;
 
 /**
  * Rows from several places in the buckets of one index: its runs, and files that it does not cover yet. Only children that are not in
@@ -51,7 +48,7 @@ public final class Together extends SparkPlan {
   public scala.collection.immutable.Seq requiredChildDistribution() {
     List<Object> required = new ArrayList<>();
     for (SparkPlan part : parts) {
-      required.add(ClusteredDistribution.apply(Scala.seq((List) columns(keys, part)), true, Option.apply(buckets)));
+      required.add(Scala.clustered(columns(keys, part), buckets));
     }
     return Scala.seq(required);
   }
