@@ -96,7 +96,7 @@ def covering(
     include: Iterable[str] = (),
     *,
     buckets: int = 8,
-    bytes: int | None = None,  # noqa: A002 - as in the log
+    bytes: int | None = None,
     runs: int = 1,
     between: tuple[Any, Any] | None = None,
     where: str | None = None,

@@ -15,6 +15,7 @@ from grebe.planner.pruning import files_to_read
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.predicate.normalise import normalise
 from grebe.predicate.text import column_sql
 from grebe.predicate.tree import Path, Predicate, columns_of
 
@@ -33,10 +34,22 @@ class Candidate:
     coverage: Coverage
 
 
-def candidate(
-    relation: Relation, predicate: Predicate, table: KnownTable, index: KnownIndex, query: Query, config: Config
-) -> Candidate | Reason:
-    """`predicate` is that of the relation, normalised."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A relation, its predicate normalised, and the columns that the predicate mentions."""
+
+    relation: Relation
+    predicate: Predicate
+    mentions: frozenset[Path]
+
+
+def asked_of(relation: Relation) -> Asked:
+    predicate = normalise(relation.predicate)
+    return Asked(relation, predicate, columns_of(predicate))
+
+
+def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, config: Config) -> Candidate | Reason:
+    relation = asked.relation
     refuse = _Refusal(relation, index.name)
     if relation.obstacle is not None:
         return refuse(relation.obstacle.code, **relation.obstacle.arguments)
@@ -51,14 +64,15 @@ def candidate(
     copy = index.copy
     if copy is None:
         return refuse(Code.NO_STAND_IN, kind=index.kind)
-    refused = _columns(relation, predicate, copy, refuse)
+    refused = _columns(asked, copy, refuse)
     if refused is not None:
         return refused
     covered = coverage(relation, table, copy)
     refused = _files(covered, copy, config, refuse)
     if refused is not None:
         return refused
-    return Candidate(relation, table, index.name, copy, content_of(copy), files_to_read(copy, predicate), covered)
+    keep = files_to_read(copy, asked.predicate, asked.mentions)
+    return Candidate(relation, table, index.name, copy, content_of(copy), keep, covered)
 
 
 def serves(copy: Copy, path: Path) -> bool:
@@ -75,7 +89,8 @@ class _Refusal:
         return Reason(code, self.index, arguments, self.relation.name)
 
 
-def _columns(relation: Relation, predicate: Predicate, copy: Copy, refuse: _Refusal) -> Reason | None:
+def _columns(asked: Asked, copy: Copy, refuse: _Refusal) -> Reason | None:
+    relation = asked.relation
     names = sorted({path[0] for path in relation.required})
     served = [name for name in names if any(path[0] == name for path in copy.columns)]
     if not copy.reading.agrees_on(relation.reading, served):
@@ -86,7 +101,7 @@ def _columns(relation: Relation, predicate: Predicate, copy: Copy, refuse: _Refu
     missing = [path for path in sorted(relation.required) if not serves(copy, path)]
     if missing:
         return refuse(Code.MISSING_REQUIRED_COL, columns=list(map(column_sql, missing)))
-    if copy.where is not None and not implies(predicate, copy.where):
+    if copy.where is not None and not implies(asked.predicate, copy.where):
         return refuse(Code.PARTIAL_NOT_IMPLIED, columns=list(map(column_sql, sorted(columns_of(copy.where)))))
     return None
 

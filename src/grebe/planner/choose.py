@@ -6,7 +6,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from grebe.config import Config
-from grebe.planner.candidates import Candidate, candidate
+from grebe.planner.candidates import Asked, Candidate, asked_of, candidate
 from grebe.planner.content import first_sorted
 from grebe.planner.cost import MEASURED, Meter, Rates
 from grebe.planner.decision import Choice, Decision, StandIn
@@ -16,12 +16,11 @@ from grebe.planner.options import Option, StandInOptions, read_counts
 from grebe.planner.plans import Plan, estimate, options_of
 from grebe.planner.profile import Profile, profile
 from grebe.planner.programme import Offer, Programme
-from grebe.planner.query import Join, Query, Relation
+from grebe.planner.query import Join, Query
 from grebe.planner.reasons import RANK, Reason
 from grebe.planner.shapes import Attributes, every_node, repeated
 from grebe.planner.tables import KnownTable
-from grebe.predicate.normalise import normalise
-from grebe.predicate.tree import Path, Predicate, columns_of
+from grebe.predicate.tree import Path
 
 MOST_CANDIDATES = 6
 """Of one scan, considered in the search. More are ranked by what they promise."""
@@ -47,10 +46,10 @@ class _Choice:
         joined = self._joined()
         for relation in query.relations:
             table = tables.get(relation.table) if relation.table is not None else None
-            predicate = normalise(relation.predicate)
-            candidates = self._examine(relation, predicate, table, config)
+            asked = asked_of(relation)
+            candidates = self._examine(asked, table, config)
             self._profiles[relation.number] = profile(
-                relation, predicate, candidates, table, joined.get(relation.number, frozenset())
+                asked, candidates, table, joined.get(relation.number, frozenset())
             )
         self._programme = Programme(query, self._attributes, repeated(query, self._attributes), self._profiles, meter)
 
@@ -65,16 +64,15 @@ class _Choice:
                         joined.setdefault(column[0], set()).add(column[1])
         return {number: frozenset(paths) for number, paths in joined.items()}
 
-    def _examine(
-        self, relation: Relation, predicate: Predicate, table: KnownTable | None, config: Config
-    ) -> list[Candidate]:
+    def _examine(self, asked: Asked, table: KnownTable | None, config: Config) -> list[Candidate]:
+        relation = asked.relation
         found: list[Candidate] = []
         if table is None or not table.indexes:
             if relation.obstacle is not None:
                 self._refused.append(("", replace(relation.obstacle, relation=relation.name)))
             return found
         for index in sorted(table.indexes, key=attrgetter("name")):
-            one = candidate(relation, predicate, table, index, self._query, config)
+            one = candidate(asked, table, index, self._query, config)
             if isinstance(one, Reason):
                 self._refused.append((table.uri, one))
             else:
@@ -114,7 +112,7 @@ class _Choice:
     def _promising(self, number: int, found: list[Candidate]) -> list[Candidate]:
         if len(found) <= MOST_CANDIDATES:
             return found
-        wanted = columns_of(self._profiles[number].predicate) | self._profiles[number].statistics.distinct.keys()
+        wanted = self._profiles[number].asked.mentions | self._profiles[number].statistics.distinct.keys()
 
         def promise(one: Candidate) -> tuple[bool, int]:
             return first_sorted(one.copy) not in wanted, int(one.content.sizes[one.keep].sum())

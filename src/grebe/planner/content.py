@@ -50,6 +50,8 @@ class Content:
     """None if nothing is known, or the type has no order that can be trusted."""
     bytes: int
     row_count: int
+    everything: Numbers
+    """The positions of all files."""
 
     @property
     def files(self) -> int:
@@ -93,6 +95,7 @@ def _derived(keyed: _Keyed) -> Content:
         bounds=_bounds(copy, rows, nulls),
         bytes=int(sizes.sum()),
         row_count=int(rows.sum()),
+        everything=np.arange(len(sizes)),
     )
 
 

@@ -18,6 +18,8 @@ _RIGHT_MAY_BE_BROADCAST = frozenset({"Inner", "Cross", "LeftOuter", "LeftSemi", 
 _ONLY_LEFT = frozenset({"LeftSemi", "LeftAnti", "ExistenceJoin"})
 _MOST_PAIRS = 1e9
 _PASSING_ANTI = 0.1
+_UNCERTAINTY = 2.0
+"""So many times larger than guessed a side may turn out: that it is small enough at run time is a hope only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,8 @@ def side(node: Join, planned: Planned, keys: tuple[Class | None, ...], left: boo
     for position, key in enumerate(keys):
         if key is not None:
             positions.setdefault(key, position)
-    size = planned.rows * planned.width
-    small = settings.adaptive and allowed and size <= settings.adaptive_broadcast_bytes and node.hint != "merge"
+    surely = planned.rows * planned.width * _UNCERTAINTY
+    small = settings.adaptive and allowed and surely <= settings.adaptive_broadcast_bytes and node.hint != "merge"
     return Side(planned, keys, positions, allowed, small, repeated)
 
 

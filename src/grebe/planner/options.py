@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from grebe.planner.candidates import Candidate
 from grebe.planner.content import first_sorted, path_of
-from grebe.planner.cost import Meter, is_columnar
+from grebe.planner.cost import Meter
 from grebe.planner.profile import Profile
 from grebe.planner.selectivity import share_by
 from grebe.planner.shapes import Attributes, Class
-from grebe.planner.sizes import stored_bytes, type_of_path
+from grebe.planner.sizes import projected_share, stored_bytes, type_of_path
 from grebe.predicate.tree import Path
 
 HYBRID_KEEPS_PARTITIONS = (4, 1)
@@ -68,17 +68,8 @@ def plain_option(profile: Profile, meter: Meter) -> Option:
     cost = meter.scan(
         read, profile.rows, files, tasks, meter.byte_rate(format_name), meter.open_rate(relation.table or relation.name)
     )
-    size = relation.bytes * _projected(profile)
+    size = relation.bytes * projected_share(relation)
     return Option(None, 0, False, cost, None, (), tasks, size, files, round(read))
-
-
-def _projected(profile: Profile) -> float:
-    """Spark scales its estimate by the columns of a projection, also where a row format is read whole."""
-    if is_columnar(profile.relation.reading.format):
-        return profile.share
-    whole = stored_bytes(column.type for column in profile.relation.reading.columns)
-    wanted = stored_bytes(type_of_path(profile.relation, path) for path in profile.relation.required)
-    return min(1.0, wanted / whole)
 
 
 def read_counts(candidates: Iterable[Candidate]) -> frozenset[int]:
@@ -89,7 +80,17 @@ def read_counts(candidates: Iterable[Candidate]) -> frozenset[int]:
 class StandInOptions:
     """All options of one candidate; they share most of the reckoning."""
 
-    __slots__ = ("_attributes", "_base", "_candidate", "_meter", "_profile", "_rows_read", "_runs")
+    __slots__ = (
+        "_attributes",
+        "_candidate",
+        "_kept_bytes",
+        "_meter",
+        "_profile",
+        "_read",
+        "_rows_read",
+        "_runs",
+        "_share",
+    )
 
     def __init__(self, candidate: Candidate, profile: Profile, attributes: Attributes, meter: Meter) -> None:
         self._candidate = candidate
@@ -97,19 +98,21 @@ class StandInOptions:
         self._attributes = attributes
         self._meter = meter
         content, keep = candidate.content, candidate.keep
-        kept_rows = float(content.rows[keep].sum())
         self._runs = len(set(content.runs[keep].tolist())) if len(candidate.copy.runs) > 1 else 1
+        everything = keep is content.everything
+        kept_rows = float(content.row_count if everything else content.rows[keep].sum())
+        self._kept_bytes = float(content.bytes if everything else content.sizes[keep].sum())
+        self._share = self._stored_share()
         within = self._within_files(kept_rows, len(keep))
         self._rows_read = kept_rows * within
-        kept_bytes = float(content.sizes[keep].sum())
-        self._base = (kept_bytes, kept_bytes * within * self._stored_share())
+        self._read = self._kept_bytes * within * self._share
 
     def _within_files(self, kept_rows: float, files: int) -> float:
         """Which share of the kept files' pages is read, as the files are sorted."""
-        path = first_sorted(self._candidate.copy)
-        if path is None or not kept_rows:
+        path, asked = first_sorted(self._candidate.copy), self._profile.asked
+        if path not in asked.mentions or not kept_rows:
             return 1.0
-        matching = share_by(self._profile.predicate, path, self._profile.statistics) * self._candidate.content.row_count
+        matching = share_by(asked.predicate, path, self._profile.statistics) * self._candidate.content.row_count
         least = self._meter.rates.pruned_unit_rows * files
         return min(1.0, max(matching, least) / kept_rows)
 
@@ -150,6 +153,13 @@ class StandInOptions:
             classes.append(self._attributes.class_of(attribute))
         return tuple(classes)
 
+    def _busy(self, buckets: int) -> int:
+        """Partitions that have something to read: `key = 7` leaves one."""
+        candidate = self._candidate
+        if candidate.keep is candidate.content.everything:
+            return buckets
+        return max(1, len(set((candidate.content.buckets[candidate.keep] % buckets).tolist())))
+
     def _shared(self, written: int, counts: frozenset[int]) -> set[int]:
         """As written, or as the other copies of the query can be read too."""
         return {written, *(shared for count in counts if (shared := math.gcd(written, count)) > 1)}
@@ -164,9 +174,9 @@ class StandInOptions:
     ) -> Option:
         candidate, meter, profile = self._candidate, self._meter, self._profile
         covered = candidate.coverage
-        kept_bytes, read = self._base
+        kept_bytes, read = self._kept_bytes, self._read
         files = len(candidate.keep)
-        tasks = buckets or meter.scan_tasks(kept_bytes, files)
+        tasks = self._busy(buckets) if buckets else meter.scan_tasks(kept_bytes, files)
         open_rate = meter.open_rate(candidate.table.uri)
         byte_rate = meter.byte_rate(_STAND_IN_FORMAT)
         cost = meter.scan(read, self._rows_read, files, tasks, byte_rate, open_rate)
@@ -188,7 +198,7 @@ class StandInOptions:
             partitioning=partitioning,
             order=order,
             tasks=tasks,
-            size=(kept_bytes + covered.direct_bytes) * self._stored_share(),
+            size=(kept_bytes + covered.direct_bytes) * self._share,
             files=files + covered.direct_files,
             bytes=round(read + covered.direct_bytes * profile.share),
             shuffled_bytes=shuffled,

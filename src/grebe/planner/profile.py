@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from grebe.planner.candidates import Candidate
+from grebe.planner.candidates import Asked, Candidate
 from grebe.planner.content import first_sorted
 from grebe.planner.cost import is_columnar
 from grebe.planner.query import Relation
 from grebe.planner.selectivity import Statistics, share_of
-from grebe.planner.sizes import projected_share, required_types, row_bytes, stored_bytes, type_of_path
+from grebe.planner.sizes import all_types, projected_share, required_types, row_bytes, stored_bytes, type_of_path
 from grebe.planner.tables import KnownTable
-from grebe.predicate.tree import Path, Predicate
+from grebe.predicate.tree import Path
 
 _COMPRESSION = 2.5
 """Bytes of a row as Spark reckons, to bytes stored in a columnar file."""
@@ -29,8 +29,7 @@ _ROWS_OF_A_KEY = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    relation: Relation
-    predicate: Predicate
+    asked: Asked
     statistics: Statistics
     rows: float
     """Of all files, before any condition."""
@@ -40,6 +39,10 @@ class Profile:
     """Bytes of a row of the required columns, as it is shuffled."""
     share: float
     """Of the files' bytes, what a scan of the required columns reads."""
+
+    @property
+    def relation(self) -> Relation:
+        return self.asked.relation
 
     def distinct(self, path: Path) -> float:
         """How many different values a column has."""
@@ -57,16 +60,16 @@ class Profile:
 
 
 def profile(
-    relation: Relation,
-    predicate: Predicate,
+    asked: Asked,
     candidates: Iterable[Candidate],
     table: KnownTable | None,
     joined: frozenset[Path],
 ) -> Profile:
     """`joined`: columns that the query joins by."""
+    relation = asked.relation
     rows = next((_rows_of(one, relation) for one in candidates if one.copy.where is None), None)
     if rows is None:
-        whole = stored_bytes(column.type for column in relation.reading.columns)
+        whole = stored_bytes(all_types(relation))
         compression = _COMPRESSION if is_columnar(relation.reading.format) else 1.0
         rows = relation.bytes * compression / whole
     rows = max(1.0, rows)
@@ -87,11 +90,10 @@ def profile(
     statistics = Statistics(ranges, distinct)
     types = tuple(required_types(relation))
     return Profile(
-        relation=relation,
-        predicate=predicate,
+        asked=asked,
         statistics=statistics,
         rows=rows,
-        passing=max(1.0, rows * share_of(predicate, statistics)),
+        passing=max(1.0, rows * share_of(asked.predicate, statistics)),
         width=_row_bytes(types),
         share=projected_share(relation) if is_columnar(relation.reading.format) else 1.0,
     )

@@ -200,6 +200,8 @@ class Programme:
 
     def _limit(self, node: Limit, wanted: Wanted) -> Planned:
         below = node.child
+        while isinstance(below, Limit | Project):
+            below = below.child
         if isinstance(below, Sort) and below.everywhere:
             # The first rows of an order: each task keeps its own few, and nothing is shuffled.
             child = self._visit(below.child, _NOTHING)

@@ -37,11 +37,16 @@ _SINGLE_VALUES = 64
 """An IN of more values than this is judged by its least and greatest only, unless they are whole numbers."""
 
 
-def files_to_read(copy: Copy, predicate: Predicate) -> Numbers:
-    """Positions in `copy.content`, ascending. The predicate is bound and normalised."""
-    content = content_of(copy)
-    leaf = partial(_verdicts, content, content.bounds, _bucket_column(copy), copy.layout.buckets)
-    return np.flatnonzero(must_read(judge(predicate, content.files, leaf)))
+def files_to_read(copy: Copy, predicate: Predicate, mentions: frozenset[Path]) -> Numbers:
+    """Positions in `copy.content`, ascending; `content.everything` itself if none is left out. The predicate is bound and
+    normalised, and `mentions` are the columns that it speaks of."""
+    content, bucket_column = content_of(copy), _bucket_column(copy)
+    known = {bucket_column, content.bounds.column if content.bounds is not None else None}
+    if mentions and mentions.isdisjoint(known):
+        return content.everything
+    leaf = partial(_verdicts, content, content.bounds, bucket_column, copy.layout.buckets)
+    kept = np.flatnonzero(must_read(judge(predicate, content.files, leaf)))
+    return kept if len(kept) < content.files else content.everything
 
 
 def _bucket_column(copy: Copy) -> Path | None:

@@ -85,7 +85,7 @@ SENTENCES: Mapping[str, str] = {
     Code.BUCKETING_OFF: "index {index} could save a shuffle, but Spark's setting spark.sql.sources.bucketing.enabled is false: "
     "set it to true",
     Code.BROADCAST_INSTEAD: "Spark joins {relation} by broadcasting the smaller side, so that there is no shuffle that index "
-    "{index} could save",
+    "{index} could save: that is fine, or lower spark.sql.autoBroadcastJoinThreshold",
     Code.NO_AVAIL_JOIN_INDEX_PAIR: "no index of {other} serves its side of the join on {column}, and index {index} alone does not "
     "pay (" + _ESTIMATES + "): create one there",
     Code.NO_COMPATIBLE_JOIN_INDEX_PAIR: "index {index} has {buckets} buckets and index {pair} of {other} has {pair_buckets}, which "

@@ -30,12 +30,13 @@ _SMALL_DECIMAL, _LARGE_DECIMAL = 8, 16
 _SMALL_PRECISION = 18
 _WORD = 8
 _UNKNOWN = "long"
-_FIELD_OF_STRUCT = "string"
+_FIELD = "string"
+"""Taken for a field inside a column, whose type the plan does not tell."""
 
 
 @lru_cache(maxsize=1024)
 def value_bytes(kind: str) -> int:
-    """What Spark assumes of a value of this type, named as in a schema's JSON or as in SQL."""
+    """What Spark assumes of a value of this type, named as in the JSON of a schema or as in SQL."""
     if kind.startswith("decimal"):
         digits = kind.partition("(")[2].partition(",")[0].strip(" )")
         return _LARGE_DECIMAL if digits.isdigit() and int(digits) > _SMALL_PRECISION else _SMALL_DECIMAL
@@ -58,18 +59,27 @@ def required_types(relation: Relation) -> list[str]:
     return [type_of_path(relation, path) for path in sorted(relation.required)]
 
 
+def all_types(relation: Relation) -> list[str]:
+    """Of the columns as the files hold them; of what is no table of ours only the plan's attributes are known."""
+    columns = relation.reading.columns
+    if not columns:
+        return [type_of_path(relation, attribute.path) for attribute in relation.attributes]
+    return [column.type for column in columns if not column.partition]
+
+
 def type_of_path(relation: Relation, path: Path) -> str:
+    if len(path) == 1:
+        for column in relation.reading.columns:
+            if column.name == path[0]:
+                return column.type
     for attribute in relation.attributes:
         if attribute.path == path:
-            return attribute.type
-    if len(path) > 1:
-        return _FIELD_OF_STRUCT
-    return next((column.type for column in relation.reading.columns if column.name == path[0]), _UNKNOWN)
+            return attribute.type.strip('"') or _FIELD
+    return _FIELD if len(path) > 1 else _UNKNOWN
 
 
 def projected_share(relation: Relation) -> float:
-    """How much of the files' bytes belongs to the columns that the query needs."""
-    whole = stored_bytes(column.type for column in relation.reading.file_columns)
+    """How much of the files' bytes belongs to the columns that the query needs, as Spark reckons."""
     partitions = {column.name for column in relation.reading.partition_columns}
     wanted = [type_of_path(relation, path) for path in relation.required if path[0] not in partitions]
-    return min(1.0, stored_bytes(wanted) / whole)
+    return min(1.0, stored_bytes(wanted) / stored_bytes(all_types(relation)))

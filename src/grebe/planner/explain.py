@@ -1,0 +1,141 @@
+"""A decision told to people and to programs: what is used, why the rest is not, and what that should change."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grebe.planner.decision import Choice, Decision, Estimate, FromMetadata
+from grebe.planner.reasons import Reason
+
+_INDENT = "  "
+_THOUSAND = 1000.0
+_TENS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """What a run of the query really took."""
+
+    files: int
+    bytes: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`str()` for people, `to_dict()` for programs."""
+
+    decision: Decision
+    plan_before: str = ""
+    """Spark's plans as text; empty if not asked for."""
+    plan_after: str = ""
+    actual: Actual | None = None
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return self.decision.used
+
+    def to_dict(self) -> dict[str, Any]:
+        decision = self.decision
+        return {
+            "used": list(decision.used),
+            "not_used": [reason.to_dict() for reason in decision.reasons],
+            "choices": [_choice_data(choice) for choice in decision.choices],
+            "before": asdict(decision.before),
+            "after": asdict(decision.after),
+            "actual": None if self.actual is None else asdict(self.actual),
+            "plan_before": self.plan_before,
+            "plan_after": self.plan_after,
+        }
+
+    def __str__(self) -> str:
+        decision = self.decision
+        used = [line for choice in decision.choices for line in _choice_lines(choice)]
+        unused = [line for reason in decision.reasons for line in _reason_lines(reason)]
+        sections = [
+            _section("Indexes used", used or ["none"]),
+            _section("Indexes not used", unused) if unused else "",
+            _section("Estimates", _estimates(decision.before, decision.after, self.actual)),
+            _section("Plan without indexes", self.plan_before.rstrip().splitlines()) if self.plan_before else "",
+            _section("Plan with indexes", self.plan_after.rstrip().splitlines()) if self.plan_after else "",
+        ]
+        return "\n\n".join(section for section in sections if section)
+
+
+def _section(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([title, *(_INDENT + line for line in lines)])
+
+
+def _choice_data(choice: Choice) -> dict[str, Any]:
+    data: dict[str, Any] = {"relation": choice.name, "table": choice.table, "index": choice.index}
+    if isinstance(choice, FromMetadata):
+        return data | {"how": "metadata"}
+    return data | {
+        "how": "stand-in",
+        "buckets": choice.buckets,
+        "ordered": choice.ordered,
+        "content_files": len(choice.content),
+        "content_files_of": choice.copy.content.num_rows,
+        "appended": choice.appended,
+        "deleted": choice.deleted,
+    }
+
+
+def _choice_lines(choice: Choice) -> list[str]:
+    title = f"{choice.name or choice.table}: {choice.index}"
+    if isinstance(choice, FromMetadata):
+        return [f"{title}, answered from what is known of its files, without reading them"]
+    how = f"{choice.buckets} hash partitions" + (" in order" if choice.ordered else "")
+    files = f"{len(choice.content)} of {choice.copy.content.num_rows} index files"
+    lines = [f"{title}, {files}" + (f", as {how}" if choice.buckets else "")]
+    if choice.direct:
+        lines.append(f"{_INDENT}{choice.appended:.1%} of the table's bytes are not covered and read directly")
+    if choice.drop:
+        lines.append(
+            f"{_INDENT}rows of {len(choice.drop):,} files that the query does not read are left out by lineage"
+        )
+    return lines
+
+
+def _reason_lines(reason: Reason) -> list[str]:
+    title = ": ".join(part for part in (reason.relation, reason.index) if part)
+    return [f"{title} [{reason.code}]", _INDENT + reason.sentence]
+
+
+def _estimates(before: Estimate, after: Estimate, actual: Actual | None) -> list[str]:
+    def row(name: str, one: str, other: str, real: str = "") -> tuple[str, ...]:
+        return (name, one, other, real) if actual is not None else (name, one, other)
+
+    rows = [
+        row("", "before", "after", "actual"),
+        row("files", f"{before.files:,}", f"{after.files:,}", f"{actual.files:,}" if actual else ""),
+        row("bytes read", _size(before.bytes), _size(after.bytes), _size(actual.bytes) if actual else ""),
+        row("requests", f"{before.requests:,}", f"{after.requests:,}"),
+        row("shuffles", str(before.shuffles), str(after.shuffles)),
+        row("bytes shuffled", _size(before.shuffle_bytes), _size(after.shuffle_bytes)),
+        row("sorts", str(before.sorts), str(after.sorts)),
+        row("broadcasts", str(before.broadcasts), str(after.broadcasts)),
+        row(
+            "milliseconds",
+            f"{before.milliseconds:,.0f}",
+            f"{after.milliseconds:,.0f}",
+            f"{actual.milliseconds:,.0f}" if actual else "",
+        ),
+    ]
+    widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]))]
+    return [_aligned(line, widths) for line in rows]
+
+
+def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
+    name, *numbers = cells
+    right = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))
+    return "  ".join([name.ljust(widths[0]), *right]).rstrip()
+
+
+def _size(count: int) -> str:
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < _THOUSAND:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= _TENS else f"{amount:.1f} {unit}"
+        amount /= _THOUSAND
+    return f"{amount:,.1f} TB"
