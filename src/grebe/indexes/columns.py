@@ -143,8 +143,10 @@ def _nullable(kind: TypeJson) -> TypeJson:
             return {"type": "array", "elementType": _nullable(kind["elementType"]), "containsNull": True}
         case "struct":
             return {"type": "struct", "fields": [_field(field["name"], field["type"]) for field in kind["fields"]]}
-        case other:
-            raise InvalidIndex(f"a column of type {other} cannot be kept in an index", detail="COLUMN_TYPE")
+        case "map":
+            key, value = _nullable(kind["keyType"]), _nullable(kind["valueType"])
+            return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+    return kind
 
 
 def _find(path: Path, reading: Reading, case_sensitive: bool, index: str) -> Chosen:

@@ -34,6 +34,8 @@ class Facts:
     rows: int
     widths: Mapping[Path, float] = field(default_factory=dict)
     """Bytes a row of each leaf column, in Parquet with zstd."""
+    measured: bool = False
+    """From footers, so that these can be read."""
 
     def bytes_of(self, paths: Sequence[Path]) -> int:
         """Of the columns at these paths, with all that lies below them."""
@@ -51,7 +53,7 @@ class Rows(Protocol):
         """All columns of the table and `FILE_COLUMN`. `again`: it will be read more than once, which may be worth keeping it."""
         ...
 
-    def some(self, again: bool = False) -> "DataFrame":
+    def some(self) -> "DataFrame":
         """Some rows of some of the files, which cost little to read: for choosing a layout."""
         ...
 
@@ -80,6 +82,10 @@ class Kind(Protocol):
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
         """What the log remembers, columns spelt as the table spells them. A condition is understood by the session's time zone and
         ANSI mode. Raises `InvalidIndex`."""
+        ...
+
+    def reads(self, spec: IndexSpec) -> frozenset[str]:
+        """The columns of the table (whole ones) that building needs."""
         ...
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:

@@ -22,7 +22,7 @@ from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 NAME = "directory.gix"
 NO_BUCKET = -1
 COLUMNS = ("path", "size", "rows", "footer", "bucket", "min", "max", "nulls")
-_PARTITION = re.compile(r"_(\d+)\.gix")
+_PARTITION = re.compile(r"_(\d+)\.gix$")
 _AT_ONCE = 16
 
 
@@ -41,20 +41,21 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
     shape = shape_of(index, spec)
     if shape.layout is None:
         raise CorruptIndex(f"index {index} does not say how its rows lie", detail="SPEC")
-    first = (
-        next(column for column in shape.on if column.name == shape.layout.sort_by[0]) if shape.layout else shape.on[0]
-    )
+    first = shape.on[0]
+    found = list(store.list(folder))
+    content = [one for one in found if _PARTITION.search(one.path)]
 
-    def examine(found: ObjectInfo) -> _Written:
-        return _examined(DataFile(store, found.path, found.size), first.name, first.type)
+    def examine(one: ObjectInfo) -> _Written:
+        return _examined(DataFile(store, one.path, one.size), first.name, first.type)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        written = list(pool.map(examine, _content(store, folder)))
-    for empty in (w for w in written if not w.rows):
-        store.delete(f"{folder}/{empty.name}")
+        written = list(pool.map(examine, content))
+        # Checksums that Hadoop keeps beside local files, and files without rows: the log knows nothing of them.
+        kept = {f"{folder}/{w.name}" for w in written if w.rows}
+        list(pool.map(store.delete, [one.path for one in found if one.path not in kept]))
     # The number of a file within its partition has three digits, or more.
-    kept = sorted((w for w in written if w.rows), key=lambda w: (w.partition, len(w.name), w.name))
-    return _store_directory(store, folder, kept, first.type, bucketed=shape.layout.buckets > 0)
+    run = sorted((w for w in written if w.rows), key=lambda w: (w.partition, len(w.name), w.name))
+    return _store_directory(store, folder, run, first.type, bucketed=shape.layout.buckets > 0)
 
 
 def read_directory(store: Store, folder: str) -> pa.Table:
@@ -73,10 +74,6 @@ def read_directory(store: Store, folder: str) -> pa.Table:
     if tuple(table.column_names) != COLUMNS:
         raise CorruptIndex(f"{store.uri}/{path} is no directory of an index", detail="DIRECTORY")
     return table
-
-
-def _content(store: Store, folder: str) -> list[ObjectInfo]:
-    return [found for found in store.list(folder) if _PARTITION.search(found.path)]
 
 
 def _examined(file: DataFile, column: str, kind: str) -> _Written:

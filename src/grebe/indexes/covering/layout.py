@@ -65,7 +65,7 @@ def parts_for(expected_bytes: int) -> int:
     for limit, parts in _SMALL:
         if expected_bytes <= limit:
             return parts
-    return min(_MOST_PARTS, max(_LEAST, 1 << math.ceil(math.log2(expected_bytes / _PART_BYTES))))
+    return min(_MOST_PARTS, max(_LEAST, 1 << max(0, math.ceil(math.log2(expected_bytes / _PART_BYTES)))))
 
 
 def _sorted_because(first: Chosen, parts: int, sample: Callable[[], Distinct]) -> str:

@@ -11,6 +11,7 @@ from grebe.indexes.columns import Chosen
 from grebe.indexes.covering.build import arrange
 from grebe.indexes.covering.directory import describe
 from grebe.indexes.covering.probe import copy_of
+from grebe.indexes.covering.shape import shape_of
 from grebe.indexes.kind import Arranged, Copy, Kind, Rows
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
@@ -72,6 +73,11 @@ class Covering:
                 "reading": kept.to_dict(),
             },
         )
+
+    def reads(self, spec: IndexSpec) -> frozenset[str]:
+        shape = shape_of(self.name, spec)
+        condition = columns_of(where.recalled(shape.where, shape.reading)) if shape.where is not None else ()
+        return frozenset(path[0] for path in (*(column.path for column in shape.columns), *condition))
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)

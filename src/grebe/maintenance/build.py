@@ -1,0 +1,104 @@
+"""Builds the content of indexes: the files that have settled are registered, read, written as each kind wants it, and checked.
+
+Nothing here is visible to anybody until the caller commits it.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import cast
+
+from grebe.errors import SourceChanged
+from grebe.files import FileIds, FileList, diff
+from grebe.indexes.kind import Kind
+from grebe.log import names
+from grebe.log.commit import Log
+from grebe.log.entry import ContentFile, IndexSpec
+from grebe.log.operation import Running
+from grebe.log.registration import Registry
+from grebe.maintenance.failures import spark_errors
+from grebe.maintenance.rows import IndexRows, TableRows
+from grebe.sources import Source, settled_files
+from grebe.spark.content import write_content
+from grebe.spark.source import SparkSource
+from grebe.spark.stores import store_for
+
+_AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An index to be built."""
+
+    kind: Kind
+    spec: IndexSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    spec: IndexSpec
+    content: tuple[ContentFile, ...]
+    covered: FileIds
+
+
+def build(source: SparkSource, log: Log, running: Running, planned: Mapping[str, Planned]) -> dict[str, Built]:
+    """Of all files that do not change any more. Raises `SourceChanged` if one of them does so all the same."""
+    files = _settled(source, log, running)
+    ids = Registry(log).register(files).to_numpy()
+    covered = FileIds.of(ids)
+    columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
+    with TableRows(source, files, ids, store_for(source.session, source.uri), columns, len(planned)) as rows:
+
+        def make(name: str) -> tuple[Built, IndexRows]:
+            own = IndexRows(rows, name)
+            return _written(name, planned[name], own, covered, log, running), own
+
+        made = dict(zip(planned, _side_by_side(make, list(planned)), strict=True))
+        _require_unchanged(source, files)
+        for built, own in made.values():
+            own.require(sum(file.rows for file in built.content))
+    return {name: built for name, (built, _) in made.items()}
+
+
+def _written(name: str, planned: Planned, rows: IndexRows, covered: FileIds, log: Log, running: Running) -> Built:
+    folder = running.folder(name)
+    place = f"{log.store.uri}/{folder}"
+    with spark_errors(f"building index {name}", place):
+        arranged = planned.kind.arranged(planned.spec, rows)
+        write_content(arranged.frame, place, arranged.options)
+    spec = replace(planned.spec, properties={**planned.spec.properties, **arranged.properties})
+    return Built(spec, planned.kind.described(spec, folder, log.store), covered)
+
+
+def _side_by_side(make: "Callable[[str], tuple[Built, IndexRows]]", names: list[str]) -> list[tuple[Built, IndexRows]]:
+    """Two at a time: while the one waits for its last tasks, or for the store, the other has the machine."""
+    if len(names) == 1:
+        return [make(names[0])]
+    from pyspark import inheritable_thread_target
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="grebe-build") as pool:
+        return list(pool.map(inheritable_thread_target(make), names))
+
+
+def _settled(source: SparkSource, log: Log, running: Running) -> FileList:
+    """Files that changed a moment ago are left for the next time: another change could leave their size and time as they are."""
+    now = None
+    if not source.uri.startswith("file:") and _host(source.uri) == _host(log.store.uri):
+        # The entry of our own begin was just written to the same store: its time is one of the store's own clock.
+        now = log.store.stat(names.entry_path(running.version)).modified_ms
+    return settled_files(cast(Source, source), log.clock, now).files  # only files() and settling_ms are asked for
+
+
+def _host(uri: str) -> str:
+    scheme, _, rest = uri.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"
+
+
+def _require_unchanged(source: SparkSource, files: FileList) -> None:
+    gone = diff(files, source.files()).removed
+    if len(gone):
+        raise SourceChanged(
+            f"{len(gone)} of the {len(files)} files that were indexed changed or vanished meanwhile, such as "
+            f"{gone.uris()[0].as_py()}; nothing was changed. Try again when the table is not being rewritten",
+            detail="WHILE_BUILDING",
+        )

@@ -1,0 +1,65 @@
+"""Creates indexes: several at once are one pass over the data where possible, and one commit."""
+
+from collections.abc import Sequence
+
+from grebe.errors import InvalidIndex
+from grebe.indexes.kind import Kind
+from grebe.log.commit import Log, Proposal
+from grebe.log.entry import Change, IndexCreated, IndexDropped, TableInfo, Verb
+from grebe.log.operation import Running
+from grebe.log.states import TableState
+from grebe.maintenance.build import Planned, build
+from grebe.maintenance.logs import Place
+from grebe.maintenance.operation import carry_out
+from grebe.spark.source import SparkSource
+
+
+def create(
+    source: SparkSource, place: Place, kinds: Sequence[Kind], replace: bool = False, heartbeat_seconds: float = 60.0
+) -> Log:
+    """The log, right after the commit. `replace`: an index of that name may be there, and is replaced as a whole."""
+    planned = _planned(source, kinds)
+    log = place.made(TableInfo(source.uri, source.kind, source.reading.to_dict()))
+
+    def work(running: Running) -> Proposal:
+        built = build(source, log, running, planned)
+
+        def changes(state: TableState) -> Sequence[Change]:
+            dropped = [IndexDropped(name) for name in planned if replace and name in state.indexes]
+            created = [
+                IndexCreated(name, made.spec, running.version, made.content, made.covered)
+                for name, made in built.items()
+            ]
+            return [*dropped, *created]
+
+        return changes
+
+    specs = {name: one.spec for name, one in planned.items()}
+    carry_out(log, Verb.CREATE, list(planned), work, specs, replace, heartbeat_seconds)
+    return log
+
+
+def _planned(source: SparkSource, kinds: Sequence[Kind]) -> dict[str, Planned]:
+    if not kinds:
+        raise InvalidIndex('create takes at least one kind: create(grebe.Covering("by_a", on="a"))', detail="SPEC")
+    names = [_name(kind) for kind in kinds]
+    if len(set(names)) < len(names):
+        raise InvalidIndex(f"create names an index twice: {', '.join(names)}", detail="NAME")
+    return {name: planned_for(source, kind) for name, kind in zip(names, kinds, strict=True)}
+
+
+def planned_for(source: SparkSource, kind: Kind) -> Planned:
+    """What the kind means for this table, as its session reads it."""
+    settings = source.session.conf
+    zone = str(settings.get("spark.sql.session.timeZone"))
+    ansi = settings.get("spark.sql.ansi.enabled") == "true"
+    return Planned(kind, kind.spec(source.reading, source.case_sensitive, zone, ansi))
+
+
+def _name(kind: object) -> str:
+    name = getattr(kind, "name", None)
+    if not isinstance(name, str) or not hasattr(kind, "spec"):
+        raise InvalidIndex(
+            f'create takes kinds such as grebe.Covering("by_a", on="a"), not {type(kind).__name__}', detail="KIND"
+        )
+    return name

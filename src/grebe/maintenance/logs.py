@@ -1,0 +1,61 @@
+"""The log of exactly one table: where it is, or where to make it.
+
+A query may use the indexes of a table that it reads a part of. Whoever changes indexes must have the whole table in hand, so only
+the log of the table itself will do here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grebe.errors import Conflict, TableNotFound
+from grebe.files import canonical_uri
+from grebe.log.commit import Log
+from grebe.log.entry import TableInfo
+from grebe.log.location import below, beside
+from grebe.store.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table's indexes are kept: the exact folder (`location`), else below a root for all tables, or beside the table."""
+
+    table: str
+    location: str | None
+    root: str | None
+    opener: Callable[[str], Store]
+
+    def find(self) -> Log | None:
+        """The log; None if nothing has been indexed yet."""
+        for uri in self._candidates():
+            try:
+                log = Log(self.opener(uri)).open()
+            except TableNotFound:
+                continue
+            if log.state.table is not None and log.state.table.uri != self.table:
+                raise Conflict(
+                    f"{uri} holds the indexes of another table ({log.state.table.uri}), not of {self.table}. Name another "
+                    "location=.",
+                    detail="OTHER_TABLE",
+                )
+            return log
+        return None
+
+    def existing(self) -> Log:
+        """Raises `TableNotFound` where nothing has been indexed yet."""
+        found = self.find()
+        if found is None:
+            raise TableNotFound(
+                f"{self.table} has no indexes here (looked at {', '.join(self._candidates())}); create one, or name the right "
+                "location=",
+                detail="NO_INDEXES",
+            )
+        return found
+
+    def made(self, table: TableInfo) -> Log:
+        """The log, made if it is not there."""
+        return self.find() or Log(self.opener(self._candidates()[0])).create(table)
+
+    def _candidates(self) -> list[str]:
+        if self.location is not None:
+            return [canonical_uri(self.location)]
+        return [*([below(canonical_uri(self.root), self.table)] if self.root else []), beside(self.table)]

@@ -1,0 +1,64 @@
+"""The template of every verb: validate, begin, work, commit. What fails is rolled back, and what it wrote is removed."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from grebe.errors import GrebeError
+from grebe.log.commit import Log, Proposal
+from grebe.log.entry import IndexSpec, Verb
+from grebe.log.operation import Running, begin
+from grebe.log.snapshot import Snapshot
+from grebe.log.states import TableState
+
+_logger = logging.getLogger("grebe.maintenance")
+_AT_ONCE = 16
+_WRITING = (Verb.CREATE, Verb.REFRESH)
+
+Work = Callable[[Running], Proposal]
+"""Writes content below the operation's folders, and says what to commit."""
+
+
+def carry_out(
+    log: Log,
+    verb: Verb,
+    names: Sequence[str],
+    work: Work,
+    specs: Mapping[str, IndexSpec] | None = None,
+    replace: bool = False,
+    heartbeat_seconds: float = 60.0,
+) -> Snapshot:
+    """The state right after the commit. `begin` validates: what the verb asks of the indexes, and who else is at work on them."""
+    folders: list[str] = []
+    try:
+        with begin(log, verb, names, specs, replace, heartbeat_seconds) as running:
+            folders += [running.folder(name) for name in names] if verb in _WRITING else []
+            made = running.commit(work(running))
+    except BaseException:
+        _remove_unused(log, folders)
+        raise
+    # Of several indexes one may have been deleted meanwhile: the rest was committed.
+    if left_out := [folder for folder in folders if not any(_content(made.state, folder))]:
+        _remove_unused(log, left_out)
+    return made
+
+
+def _remove_unused(log: Log, folders: Sequence[str]) -> None:
+    """Removes what lies in the folders and belongs to no index. Failing to is no failure of the verb: vacuum removes it later."""
+    if not folders:
+        return
+    try:
+        state = log.reload().state
+        if any(folder.endswith(f"-{running}") for folder in folders for running in state.operations):
+            return  # it could not be rolled back, so it is not known yet how it ended
+        used = {path for folder in folders for path in _content(state, folder)}
+        unused = [o.path for folder in folders for o in log.store.list(folder) if o.path not in used]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(log.store.delete, unused))
+    except GrebeError as problem:
+        _logger.warning("event=leftovers code=%s folders=%s", problem.code, ",".join(folders))
+
+
+def _content(state: TableState, folder: str) -> list[str]:
+    inside = f"{folder}/"
+    return [c.path for index in state.indexes.values() for c in index.content if c.path.startswith(inside)]

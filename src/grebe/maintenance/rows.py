@@ -1,0 +1,153 @@
+"""The rows that indexes are built from: read once where reading is dear, and counted, so that none is lost on the way.
+
+Columnar files are cheap to scan for a few columns, so each index scans them by itself. Text is dear to parse: it is parsed once and
+kept on disk, as soon as it is read twice (several indexes, or an index that is sorted as a whole, which samples its key first).
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from grebe.errors import CorruptIndex
+from grebe.files import FileList
+from grebe.indexes.kind import FILE_COLUMN, Facts
+from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
+from grebe.spark.source import SparkSource
+from grebe.store.protocol import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CHEAP_TO_SCAN = ("parquet", "orc")
+_SOME_FILES, _SOME_ROWS = 4, 25_000
+_FOOTERS_AT_ONCE = 16
+# With these Spark leaves files out that it cannot read, so that footers do not tell how many rows it will find.
+_LENIENT = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+
+
+class TableRows:
+    """The rows of some files of a table, for all indexes that are built at once. To be closed: it may keep data on disk."""
+
+    def __init__(
+        self,
+        source: SparkSource,
+        files: FileList,
+        ids: npt.NDArray[np.uint32],
+        store: Store,
+        columns: Iterable[str],
+        indexes: int,
+    ) -> None:
+        self._source = source
+        self._files = files
+        self._ids = ids
+        self._store = store
+        self._columns = sorted(set(columns))
+        self._dear = source.reading.format not in _CHEAP_TO_SCAN
+        self._shared = indexes > 1
+        self._frame = source.frame(files, ids)
+        self._kept: DataFrame | None = None
+        self._pool = ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="grebe-footers")
+        self._footers: Future[int] | None = None
+        self.facts = facts_of(files, source.reading, store)
+
+    def frame(self, again: bool) -> "DataFrame":
+        if not self._dear or not (again or self._shared):
+            return self._frame
+        if self._kept is None:
+            from pyspark import StorageLevel
+
+            names = [f"`{name.replace('`', '``')}`" for name in self._columns]
+            self._kept = self._frame.select(*names, FILE_COLUMN).persist(StorageLevel.DISK_ONLY)
+        return self._kept
+
+    def some(self) -> "DataFrame":
+        places = spread_over(len(self._files), _SOME_FILES)
+        heads = [self._source.frame(self._files.take(at), self._ids[at]).limit(_SOME_ROWS) for at in places[:, None]]
+        frame = heads[0] if heads else self._frame
+        for head in heads[1:]:
+            frame = frame.union(head)
+        return frame
+
+    @property
+    def is_kept(self) -> bool:
+        return self._kept is not None
+
+    def in_footers(self) -> "Future[int] | None":
+        """The number of all rows, read beside Spark and without it; None where the files do not say."""
+        lenient = any(name in _LENIENT for name, _ in self._source.reading.options)
+        if self._source.reading.format != "parquet" or lenient or not self.facts.measured:
+            return None
+        if self._footers is None:
+            self._footers = self._pool.submit(self._sum)
+        return self._footers
+
+    def _sum(self) -> int:
+        with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+            return sum(pool.map(lambda file: footer(file).num_rows, data_files(self._files, self._store)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        if self._kept is not None:
+            self._kept.unpersist()
+
+
+class IndexRows:
+    """The same for one of the indexes (`indexes.kind.Rows`): what it takes of them is counted."""
+
+    def __init__(self, table: TableRows, index: str) -> None:
+        self._table = table
+        self._index = index
+        self._taken: DataFrame | None = None
+        self._observation: Any = None
+        self._footers: Future[int] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        return self._table.facts
+
+    def frame(self, again: bool = False) -> "DataFrame":
+        return self._table.frame(again)
+
+    def some(self) -> "DataFrame":
+        return self._table.some()
+
+    def counted(self, frame: "DataFrame", whole: bool) -> "DataFrame":
+        from pyspark.sql import Observation, functions
+
+        self._taken = frame
+        self._footers = self._table.in_footers() if whole else None
+        if self._footers is not None or self._table.is_kept:
+            return frame
+        self._observation = Observation()
+        return frame.observe(self._observation, functions.count(functions.lit(1)).alias("rows"))
+
+    def require(self, written: int) -> None:
+        """That just the rows that were taken have been written. Raises `CorruptIndex`."""
+        if self._taken is None:
+            return
+        taken = self._seen()
+        # What was observed in passing is too much where Spark ran a stage again, so it is counted anew before it is believed.
+        if taken != written and self._observation is not None:
+            taken = self._taken.count()
+        if taken != written:
+            raise CorruptIndex(
+                f"index {self._index}: {written:,} rows were written of {taken:,}; nothing was changed. Try again, and report it "
+                "if it stays so",
+                detail="ROWS",
+            )
+
+    def _seen(self) -> int:
+        if self._footers is not None:
+            return self._footers.result()
+        if self._observation is not None:
+            return int(self._observation.get["rows"])
+        return int(self._taken.count()) if self._taken is not None else 0

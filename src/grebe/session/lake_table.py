@@ -1,0 +1,144 @@
+"""A table in a Spark session: the verbs on its indexes, one line each."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from grebe.config import Config
+from grebe.errors import IndexNotFound
+from grebe.files import FileIds, canonical_uri
+from grebe.formats import Reading, format_named
+from grebe.indexes.columns import spark_schema
+from grebe.indexes.kind import Kind
+from grebe.log.commit import Log
+from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
+from grebe.log.registration import Registry
+from grebe.log.snapshot import history
+from grebe.maintenance.create import create
+from grebe.maintenance.delete import delete, restore
+from grebe.maintenance.logs import Place
+from grebe.maintenance.refresh import refresh
+from grebe.spark.source import spark_source
+from grebe.spark.stores import store_for
+from grebe.store.protocol import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+Changed = Callable[[str, str | None], None]
+"""Told of a table's URI and of its location= after each commit, so that queries look at the log again."""
+# Their files do not say how they are to be read, so a path alone means: as when the first index was created.
+_READ_AS_RECORDED = ("csv", "json")
+
+
+class LakeTable:
+    """One table and its indexes. `location` is where they lie, if not beside the table; it is the only place looked at then."""
+
+    def __init__(
+        self,
+        session: "SparkSession",
+        source: "str | DataFrame",
+        format: str | None = None,
+        options: Mapping[str, str] | None = None,
+        location: str | None = None,
+        config: Config | None = None,
+        changed: Changed = lambda table, location: None,
+    ) -> None:
+        self._session = session
+        self._config = config or Config.load({})
+        self._location = None if location is None else canonical_uri(location)
+        self._told = changed
+        if isinstance(source, str) and format is None and not options and _is_path(source):
+            source = self._as_recorded(source)
+        self._source = spark_source(session, source, format, options)
+        self._place = self._place_of(self._source.uri)
+        if location is not None:
+            self._changed()
+
+    def __repr__(self) -> str:
+        return f"LakeTable({self.uri!r})"
+
+    @property
+    def uri(self) -> str:
+        return self._source.uri
+
+    def create(self, *kinds: Kind, replace: bool = False) -> list[IndexInfo]:
+        """Creates indexes, in one commit: all of them, or none. `replace`: those of the same name are replaced."""
+        log = create(self._source, self._place, kinds, replace, self._config.heartbeat_seconds)
+        return self._committed(log, [kind.name for kind in kinds])
+
+    def refresh(self, *names: str, mode: str = "full") -> list[IndexInfo]:
+        """Brings these indexes (all, if none is named) up to the table as it is now, in one commit."""
+        log = self._place.find() if not names else self._place.existing()
+        if log is None:
+            return []
+        return self._committed(log, refresh(self._source, log, names, mode, self._config.heartbeat_seconds))
+
+    def delete(self, name: str) -> None:
+        """Out of use at once; `restore` brings it back."""
+        delete(self._place.existing(), name, self._config.heartbeat_seconds)
+        self._changed()
+
+    def restore(self, name: str) -> None:
+        """Back in use, as it was when it was deleted."""
+        restore(self._place.existing(), name, self._config.heartbeat_seconds)
+        self._changed()
+
+    def indexes(self) -> list[IndexInfo]:
+        """All indexes of the table, by name."""
+        log = self._place.find()
+        return [] if log is None else self._described(log)
+
+    def index(self, name: str) -> IndexInfo:
+        """Raises `IndexNotFound`."""
+        by_name = {info.name: info for info in self.indexes()}
+        if name not in by_name:
+            raise IndexNotFound(f"no index {name} on {self.uri}; there are: {', '.join(by_name) or 'none yet'}")
+        return by_name[name]
+
+    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+        """The last `limit` entries of the log (all, if None), newest last."""
+        log = self._place.find()
+        return [] if log is None else describe_history(history(log.store, log.newest.number, limit))
+
+    def _committed(self, log: Log, names: list[str]) -> list[IndexInfo]:
+        self._changed()
+        by_name = {info.name: info for info in self._described(log)}
+        return [by_name[name] for name in names if name in by_name]
+
+    def _described(self, log: Log) -> list[IndexInfo]:
+        found = Registry(log).files(log.state).ids_of(self._source.files())
+        return describe_indexes(log.state, FileIds.of(found.drop_null().to_numpy()), found.null_count)
+
+    def _changed(self) -> None:
+        self._told(self.uri, self._location)
+
+    def _place_of(self, table: str) -> Place:
+        return Place(table, self._location, self._config.location, self._store)
+
+    def _store(self, uri: str) -> Store:
+        return store_for(self._session, uri)
+
+    def _as_recorded(self, path: str) -> "str | DataFrame":
+        """The path, or what reads it as the log remembers."""
+        log = self._place_of(canonical_uri(path)).find()
+        if log is None or log.state.table is None or not log.state.table.reading:
+            return path
+        reading = Reading.from_dict(log.state.table.reading)
+        if reading.format not in _READ_AS_RECORDED:
+            return path
+        return _reader(self._session, reading).load(path)
+
+
+def _reader(session: "SparkSession", reading: Reading) -> "DataFrameReader":
+    from pyspark.sql.types import StructType
+
+    defaults = format_named(reading.format).options.defaults
+    options = {name: value for name, value in reading.options if defaults.get(name) != value and "." not in name}
+    if reading.time_zone is not None:
+        options["timeZone"] = reading.time_zone
+    schema = StructType.fromJson(spark_schema((column.name, column.type) for column in reading.columns))
+    return session.read.format(reading.format).schema(schema).options(**options)
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text and not any(sign in text for sign in "*?[{")
