@@ -14,6 +14,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.slf4j.Logger;
@@ -34,7 +35,10 @@ public final class Bridge {
   private final AtomicLong numbers = new AtomicLong();
   private final Watch watch = new Watch(this);
   private final Set<SparkSession> watched = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+  private final Set<SparkSessionExtensions> reached = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
   volatile boolean enabled = true;
+  /** Whether sessions that are made later are attached as well. */
+  volatile boolean everywhere;
   volatile List<String> settings = new ArrayList<>();
 
   public Bridge(Function<String, String> python) {
@@ -45,11 +49,17 @@ public final class Bridge {
   /** Queries of this session use indexes from now on. Doing it twice does nothing. */
   public void attach(SparkSession session) {
     ExperimentalMethods methods = session.experimental();
-    if (!contains(Scala.list(methods.extraOptimizations()), Rewriting.class)) {
+    if (!isAttached(session)) {
       methods.extraOptimizations_$eq(with(Scala.list(methods.extraOptimizations()), new Rewriting(this)));
     }
     if (watched.add(session)) {
       session.listenerManager().register(watch);
+    }
+    try {
+      HintParser.install(session);
+      reachLater(session);
+    } catch (ReflectiveOperationException problem) {
+      failed(problem);
     }
     // Stays when the rule goes: a plan that was rewritten before may still be carried out.
     if (!contains(Scala.list(methods.extraStrategies()), Planning.class)) {
@@ -57,7 +67,22 @@ public final class Bridge {
     }
   }
 
-  public void detach(SparkSession session) {
+  boolean isAttached(SparkSession session) {
+    return contains(Scala.list(session.experimental().extraOptimizations()), Rewriting.class);
+  }
+
+  /** Sessions that are made from this one share its extensions. */
+  private void reachLater(SparkSession session) throws ReflectiveOperationException {
+    SparkSessionExtensions extensions = (SparkSessionExtensions) session.getClass().getMethod("extensions").invoke(session);
+    everywhere = true;
+    if (reached.add(extensions)) {
+      new Extension().apply(extensions);
+    }
+  }
+
+  public void detach(SparkSession session) throws ReflectiveOperationException {
+    everywhere = false;
+    HintParser.remove(session);
     List<Object> others = new ArrayList<>();
     for (Object rule : Scala.list(session.experimental().extraOptimizations())) {
       if (!(rule instanceof Rewriting)) {
@@ -88,6 +113,13 @@ public final class Bridge {
   /** Names of Spark's settings that every question carries the values of. */
   public void setSettings(List<String> names) {
     settings = new ArrayList<>(names);
+  }
+
+  /** Their values in a session. */
+  public String values(SparkSession session, List<String> names) {
+    Json json = new Json();
+    Description.settings(json, session.sessionState().conf(), names);
+    return json.toString();
   }
 
   long asking(List<LogicalRelation> relations) {

@@ -36,7 +36,7 @@ final class Description {
   private final Json json = new Json();
 
   /** The whole question. `only` and `without` are what the user says for this thread; `token` names an explanation under way. */
-  String of(LogicalPlan plan, List<String> settings, String only, String without, String token) {
+  String of(LogicalPlan plan, List<String> settings, String only, String without, String token, List<String> hints) {
     json.open().key("plans").list();
     needed(plan.output());
     node(plan);
@@ -50,21 +50,22 @@ final class Description {
     }
     json.endList().key("flags").list();
     uses.flags.forEach(json::text);
-    json.endList().key("settings").open();
-    SQLConf conf = SQLConf.get();
-    for (String name : settings) {
-      json.key(name).text(setting(conf, name));
-    }
-    json.close().key("only").text(only).key("without").text(without).key("token").text(token);
-    return json.close().toString();
+    json.endList().key("settings");
+    settings(json, SQLConf.get(), settings);
+    json.key("only").text(only).key("without").text(without).key("token").text(token);
+    json.key("hints").list();
+    hints.forEach(json::text);
+    return json.endList().close().toString();
   }
 
-  private static String setting(SQLConf conf, String name) {
-    try {
-      return conf.getConfString(name);
-    } catch (java.util.NoSuchElementException unset) {
-      return null;
+  /** What was set; null for the rest, as the defaults differ between versions. The time zone always has a value. */
+  static void settings(Json json, SQLConf conf, List<String> names) {
+    json.open();
+    for (String name : names) {
+      boolean zone = name.equals("spark.sql.session.timeZone");
+      json.key(name).text(zone ? conf.sessionLocalTimeZone() : conf.contains(name) ? conf.getConfString(name) : null);
     }
+    json.close();
   }
 
   private void needed(scala.collection.Seq output) {

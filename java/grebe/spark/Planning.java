@@ -43,6 +43,9 @@ public final class Planning extends SparkStrategy {
   }
 
   private scala.collection.immutable.Seq planned(LogicalPlan plan) {
+    if (plan instanceof Hinted) {
+      return Scala.seq(planLater(((Hinted) plan).query));
+    }
     if (plan instanceof Union) {
       return pair(Scala.list(plan.children()));
     }

@@ -4,6 +4,8 @@ import java.util.List;
 
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.catalyst.optimizer.ColumnPruning$;
+import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -31,26 +33,27 @@ public final class Rewriting extends Rule {
 
   @Override
   public TreeNode apply(TreeNode node) {
-    LogicalPlan plan = (LogicalPlan) node;
+    List<String> hints = Hinted.in((LogicalPlan) node);
+    LogicalPlan plan = hints.isEmpty() ? (LogicalPlan) node : tidy(Hinted.removed((LogicalPlan) node));
     bridge.counters.plans.incrementAndGet();
     // A subquery is decided with the plan it belongs to.
     if (!bridge.enabled || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
       return plan;
     }
     try {
-      return rewritten(plan);
+      return rewritten(plan, hints);
     } catch (Throwable problem) {
       bridge.failed(problem);
       return plan;
     }
   }
 
-  private LogicalPlan rewritten(LogicalPlan plan) throws Exception {
+  private LogicalPlan rewritten(LogicalPlan plan, List<String> hints) throws Exception {
     bridge.counters.asked.incrementAndGet();
     Description description = new Description();
     SparkContext context = SparkContext.getOrCreate();
     String question = description.of(plan, bridge.settings, context.getLocalProperty("grebe.only"),
-        context.getLocalProperty("grebe.without"), context.getLocalProperty("grebe.token"));
+        context.getLocalProperty("grebe.without"), context.getLocalProperty("grebe.token"), hints);
     long number = bridge.asking(description.relations);
     try {
       String answer = bridge.python.apply(number + " " + question);
@@ -67,6 +70,12 @@ public final class Rewriting extends Rule {
     } finally {
       bridge.asked(number);
     }
+  }
+
+  /** What was put on top of a query with a hint can move into it once the hint is away. */
+  private static LogicalPlan tidy(LogicalPlan plan) {
+    LogicalPlan pushed = (LogicalPlan) PushDownPredicates$.MODULE$.apply(plan);
+    return (LogicalPlan) ColumnPruning$.MODULE$.apply(pushed);
   }
 
   private enum Found { NOTHING, CANDIDATE, DECIDED }

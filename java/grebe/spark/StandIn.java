@@ -25,6 +25,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
@@ -57,6 +58,8 @@ final class StandIn {
   /** `chain`: projections and filters from the top down, then the relation. */
   LogicalPlan of(List<LogicalPlan> chain) {
     LogicalPlan left = projected(chain, onto(chain, dropped(), this::flat));
+    // What Spark's strategy cannot plan must show here, where the original plan is still at hand.
+    FileSourceStrategy$.MODULE$.apply(left);
     if (!decision.get("direct").asBoolean()) {
       return left;
     }

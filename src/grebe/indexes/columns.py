@@ -42,8 +42,13 @@ class Chosen:
 
     @property
     def name(self) -> str:
-        """What the log, and the content of an index, call it: its path as SQL."""
+        """What the log calls it: its path as SQL."""
         return column_sql(self.path)
+
+    @property
+    def content(self) -> str:
+        """What the content calls it: a column keeps its name, a field inside one gets its path."""
+        return self.path[0] if len(self.path) == 1 else self.name
 
 
 def names_of(value: object, what: str, index: str) -> tuple[str, ...]:

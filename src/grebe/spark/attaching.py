@@ -1,4 +1,4 @@
-"""What holds a session and Grebe together: the rule in its optimizer, the planner that answers it, and what the user says to both."""
+"""What holds a session and Grebe together: the rule in its optimizer, the planner that answers it, what the user says to both."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 class Attached:
     """One JVM session with the rule in it."""
 
-    def __init__(self, session: "SparkSession", java_session: Any, shim: Shim, planning: Planning) -> None:
+    def __init__(self, session: "SparkSession", shim: Shim, planning: Planning) -> None:
         self._session = session
-        self._java_session = java_session
         self._shim = shim
         self._planning = planning
 
@@ -35,7 +34,7 @@ class Attached:
         self._shim.bridge.setEnabled(on)
 
     def detach(self) -> None:
-        self._shim.bridge.detach(self._java_session)
+        self._shim.bridge.detach(self._session._jsparkSession)
 
     def changed(self, table: str, location: str | None = None) -> None:
         if location is not None:
@@ -63,7 +62,11 @@ class Attached:
     def explain(self, frame: "DataFrame") -> tuple[dict[str, Any], list[Planned]]:
         """Plans before and after, roots of cached tables, what was read if it ran; and what was decided on the way."""
         token = SYSTEM.new_id()
-        java_frame = frame._jdf
+        java_frame = getattr(frame, "_jdf", None)
+        if java_frame is None:
+            raise Unsupported(
+                "a frame of Spark Connect hides its plan; give the query as SQL text", detail="SPARK_CONNECT"
+            )
         self._planning.await_under(token)
         try:
             with self.saying("grebe.token", [token]):
@@ -76,18 +79,31 @@ class Attached:
 
 
 def attached(session: "SparkSession", config: Config) -> Attached:
-    """Puts the rule into the session, once; a second call takes over with its own settings."""
+    """Puts the rule into the session, once; a second call takes over with its own settings. `session` is a classic one."""
     shim = load(session)
     planning = Planning(session, shim, Tables(session, shim, config), config)
     shim.answer_with(planning.answer)
-    java_session = _java_session(session)
-    shim.bridge.attach(java_session)
+    shim.bridge.attach(session._jsparkSession)
     shim.bridge.setEnabled(config.enabled)
-    return Attached(session, java_session, shim, planning)
+    return Attached(session, shim, planning)
 
 
-def _java_session(session: "SparkSession") -> Any:
-    found = getattr(session, "_jsparkSession", None)
-    if found is None:
-        raise Unsupported("attach takes a classic Spark session", detail="SPARK_CONNECT")
-    return found
+def classic(session: "SparkSession") -> "SparkSession":
+    """The session itself, or that of the Spark Connect server in this process which answers for it."""
+    if getattr(session, "_jsparkSession", None) is not None:
+        return session
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context: Any = SparkContext._active_spark_context
+    jvm: Any = SparkContext._jvm
+    try:
+        client: Any = getattr(session, "client")  # noqa: B009 - only a session of Spark Connect has one
+        service = jvm.org.apache.spark.sql.connect.service.SparkConnectService
+        holder = service.getOrCreateIsolatedSession(client._user_id or "", client._session_id, jvm.scala.Option.empty())
+        return SparkSession(context, holder.session())
+    except (AttributeError, TypeError, Py4JError) as problem:
+        raise Unsupported(
+            "this is a session of a remote Spark Connect server; attach where that server runs", detail="NO_JVM"
+        ) from problem

@@ -50,7 +50,7 @@ class Planning:
         self._version = (int(session.version.split(".")[0]), int(session.version.split(".")[1]))
         self._awaited: dict[str, list[Planned]] = {}
         self._lock = threading.Lock()
-        shim.bridge.setSettings(_java_list(shim, [*readings.SETTINGS, *SETTINGS]))
+        shim.bridge.setSettings(shim.java_list([*readings.SETTINGS, *SETTINGS]))
 
     def answer(self, question: str) -> str:
         """The text that `Rewriting` carries out; empty: leave the plan as it is."""
@@ -66,7 +66,7 @@ class Planning:
         tables = {one.table.uri: one.table for one in found.values()}
         if not tables and not asked["token"]:
             return ""
-        decision = choose(query, tables, self._config)
+        decision = choose(query, tables, self._config, why=bool(asked["token"]))
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
 
@@ -100,7 +100,7 @@ class Planning:
             self._shim.bridge.nothingAt(question, number, int(NOTHING_SECONDS * 1000))
             return relation
         try:
-            reading = readings.reading_of(described, _texts(asked["settings"]))
+            reading = readings.reading_of(described, readings.with_defaults(asked["settings"]))
         except GrebeError as problem:
             return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code))
         found[number] = table
@@ -140,10 +140,6 @@ def _ids(ranges: str) -> FileIds:
     return FileIds.of_ranges((int(first), int(last) + 1) for first, last in pairs)
 
 
-def _texts(settings: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: value or readings.SETTINGS.get(name, "") for name, value in settings.items()}
-
-
 def _unpruned(reading: Reading, table: Found) -> Reading:
     """Spark leaves out fields of structs that a plan does not use; the column is the same all the same."""
     recorded = {}
@@ -166,10 +162,3 @@ def _part(some: Any, whole: Any) -> bool:
         return bool(some == whole)
     fields = {field["name"]: field["type"] for field in whole["fields"]}
     return all(field["name"] in fields and _part(field["type"], fields[field["name"]]) for field in some["fields"])
-
-
-def _java_list(shim: Shim, items: list[str]) -> Any:
-    made = shim.gateway.jvm.java.util.ArrayList()
-    for item in items:
-        made.add(item)
-    return made

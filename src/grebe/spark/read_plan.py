@@ -135,9 +135,23 @@ def read_plan(
         _filled(relation_of(number, described), described, reader)
         for number, described in enumerate(question["relations"])
     )
-    names = question["only"], question["without"]
-    only, without = (frozenset(text.split("\n")) if text else None for text in names)
-    return Query(roots, relations, _settings(question["settings"], cores, version), only, without or frozenset())
+    only, without = _allowed(question)
+    return Query(roots, relations, _settings(question["settings"], cores, version), only, without)
+
+
+def _allowed(question: Json) -> tuple[frozenset[str] | None, frozenset[str]]:
+    """What the user says of this query: by `lake.only`, by `lake.without`, or by hints such as `only a, b`."""
+    only = frozenset(question["only"].split("\n")) if question["only"] else None
+    without = frozenset((question["without"] or "").split("\n"))
+    for hint in question["hints"]:
+        for part in hint.split(";"):
+            word, _, rest = part.strip().partition(" ")
+            names = frozenset(name.strip(" `") for name in rest.split(","))
+            if word.lower() == "only":
+                only = names if only is None else only & names
+            elif word.lower() == "without":
+                without |= names
+    return only, without - {""}
 
 
 def _filled(relation: Relation, described: Json, reader: _Reader) -> Relation:

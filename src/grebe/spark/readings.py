@@ -53,6 +53,11 @@ _OF_FORMAT = {"parquet": "spark.sql.parquet.", "avro": "spark.sql.avro.", "csv":
 _NO_OPTIONS = {"serialization.format", "grebe"}
 
 
+def with_defaults(settings: Mapping[str, str | None]) -> dict[str, str]:
+    """Spark says only what was set."""
+    return {name: value if value is not None else SETTINGS.get(name, "") for name, value in settings.items()}
+
+
 def is_ours(relation: Mapping[str, Any]) -> bool:
     """Whether the relation is one of plain files."""
     return relation["format_class"] in FORMATS and relation["files_class"] in FILE_INDEXES

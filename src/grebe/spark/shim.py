@@ -6,7 +6,7 @@ was started with it (`spark.jars`); executors get it as any other jar of the ses
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,12 @@ class Shim:
         self.context = context
         self.gateway = gateway
         self._delegate = delegate
+
+    def java_list(self, items: Sequence[str]) -> Any:
+        made = self.gateway.jvm.java.util.ArrayList()
+        for item in items:
+            made.add(item)
+        return made
 
     def answer_with(self, answer: Answer) -> None:
         self._delegate.answer = answer

@@ -89,7 +89,7 @@ def spark_source(
         raise Unsupported(
             f"{_spoken(source)} is read as {relation['format']}, which Grebe cannot index yet", detail="FORMAT"
         )
-    settings = session_settings(session)
+    settings = session_settings(session, shim)
     uri = common_root(relation["roots"])
     if len({root.split("/")[2] for root in relation["roots"]}) > 1:
         raise Unsupported(
@@ -106,10 +106,10 @@ def spark_source(
     )
 
 
-def session_settings(session: "SparkSession") -> dict[str, str]:
+def session_settings(session: "SparkSession", shim: Shim) -> dict[str, str]:
     """What of the session's settings counts for a reading."""
-    # Not the default as an argument: Spark would check it, and its own default differs between versions.
-    return {name: str(session.conf.get(name, None) or default) for name, default in readings.SETTINGS.items()}
+    values = json.loads(shim.bridge.values(session._jsparkSession, shim.java_list(list(readings.SETTINGS))))
+    return readings.with_defaults(values)
 
 
 def _frame(

@@ -63,7 +63,7 @@ def _kept(frame: "DataFrame", shape: Shape) -> "DataFrame":
     if shape.where is not None:
         _require_plain_literals(frame, shape.where)
         frame = frame.where(shape.where)
-    columns = [functions.col(_quoted(*column.path)).alias(column.name) for column in shape.columns]
+    columns = [functions.col(_quoted(*column.path)).alias(column.content) for column in shape.columns]
     return frame.select(*columns, *([FILE_COLUMN] if shape.lineage else []))
 
 
@@ -86,9 +86,9 @@ def _by_range(
     cuts = ranges.cuts_of(_sample(kept, first, parts, rows), parts) if parts > 1 else ()
     if not cuts:
         return counted.repartition(1), layout
-    others = [_content(column.name) for column in shape.columns[1:]] or [_content(first.name)]
+    others = [_content(column.content) for column in shape.columns[1:]] or [_content(first.content)]
     constants = [_value(cut.value, first.type) for cut in cuts]
-    number = ranges.partition_of(_content(first.name), cuts, constants, others, parts)
+    number = ranges.partition_of(_content(first.content), cuts, constants, others, parts)
     order = layout.sort_by[:1] if ranges.spreads(cuts) else layout.sort_by
     return counted.repartition(parts, number), Layout(0, (), order)
 
@@ -96,7 +96,7 @@ def _by_range(
 def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int) -> list[str | None]:
     """Values of the key as text (see `_value`), in its order."""
     wanted = max(_LEAST_SAMPLED, parts * _SAMPLED_PER_PART)
-    column = _content(key.name)
+    column = _content(key.content)
     sampled = kept.select(column).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
     # The limit is there for the case that the number of rows was guessed far too low; it also makes one partition of all.
     ordered = sampled.limit(_MOST_SAMPLED).sortWithinPartitions(column)

@@ -46,7 +46,7 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
     content = [one for one in found if _PARTITION.search(one.path)]
 
     def examine(one: ObjectInfo) -> _Written:
-        return _examined(DataFile(store, one.path, one.size), first.name, first.type)
+        return _examined(DataFile(store, one.path, one.size), first.content, first.type)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         written = list(pool.map(examine, content))

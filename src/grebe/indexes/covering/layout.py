@@ -49,7 +49,7 @@ def plan(shape: Shape, facts: Facts, sample: Callable[[], Distinct]) -> Plan:
     expected = facts.bytes_of([*(column.path for column in shape.columns), (FILE_COLUMN,)])
     width = max(1.0, expected / max(1, facts.rows))
     rows_per_file = max(_FEWEST_ROWS_PER_FILE, int(_FILE_BYTES / width))
-    names = tuple(column.name for column in shape.on)
+    names = tuple(column.content for column in shape.on)
     parts = shape.buckets or parts_for(expected)
     why = "asked for" if shape.buckets == 0 else ""
     if shape.buckets is None:

@@ -31,7 +31,7 @@ def copy_of(index: IndexState, store: Store) -> Copy:
     return Copy(
         name=index.name,
         reading=shape.reading,
-        columns={column.path: column.name for column in shape.columns},
+        columns={column.path: column.content for column in shape.columns},
         schema=json.dumps(spark_schema(shape.fields), ensure_ascii=False),
         layout=shape.layout,
         where=_condition(shape, index.name),

@@ -33,7 +33,7 @@ class Shape:
     @property
     def fields(self) -> list[tuple[str, str]]:
         """Names and types of the content's columns: those of the table, then the lineage."""
-        own = [(column.name, column.type) for column in self.columns]
+        own = [(column.content, column.type) for column in self.columns]
         return [*own, (FILE_COLUMN, _LINEAGE_TYPE)] if self.lineage else own
 
 

@@ -1,0 +1,100 @@
+"""`attach(spark)`: from here on queries use indexes by themselves."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from grebe.config import SPARK_PREFIX, Config
+from grebe.planner.decision import Decision
+from grebe.planner.explain import Actual, Explanation
+from grebe.planner.reasons import Code, Reason
+from grebe.session.lake_table import LakeTable
+from grebe.spark.attaching import Attached, attached, classic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Lake:
+    """The indexes of a Spark session's queries. Made by `attach`."""
+
+    def __init__(self, session: "SparkSession", config: Config) -> None:
+        self._session = session
+        self._config = config
+        self._spark: Attached = attached(session, config)
+
+    def __repr__(self) -> str:
+        return f"Lake(enabled={self.enabled}, tables={self.tables()!r})"
+
+    @property
+    def enabled(self) -> bool:
+        """Whether queries use indexes; False leaves every plan alone."""
+        return self._spark.enabled
+
+    @enabled.setter
+    def enabled(self, on: bool) -> None:
+        self._spark.enabled = on
+
+    def detach(self) -> None:
+        """The session is as it was before; `attach` makes a new lake."""
+        self._spark.detach()
+
+    def table(
+        self,
+        source: "str | DataFrame",
+        format: str | None = None,
+        options: Mapping[str, str] | None = None,
+        location: str | None = None,
+    ) -> LakeTable:
+        """A path, a name of the catalog, or a DataFrame that reads one table. `location`: where its indexes lie, if not beside."""
+        return LakeTable(self._session, source, format, options, location, self._config, self._spark.changed)
+
+    def tables(self) -> list[str]:
+        """Every table with indexes that this lake has met."""
+        return self._spark.tables()
+
+    @contextmanager
+    def only(self, *indexes: str) -> Iterator[None]:
+        """Queries that this thread plans in the block consider just these indexes."""
+        with self._spark.saying("grebe.only", indexes or ("",)):
+            yield
+
+    @contextmanager
+    def without(self, *indexes: str) -> Iterator[None]:
+        """Queries that this thread plans in the block do not consider these indexes."""
+        with self._spark.saying("grebe.without", indexes):
+            yield
+
+    def explain(self, df: "DataFrame | str", verbose: bool = False) -> Explanation:
+        """What of this query (a frame, or SQL) is answered by which index, and why not by others. What it read is told if it ran.
+
+        `verbose` adds Spark's plans without and with indexes.
+        """
+        plans, planned = self._spark.explain(self._session.sql(df) if isinstance(df, str) else df)
+        decision = planned[-1].decision if planned else Decision((), ())
+        decision = replace(decision, reasons=(*decision.reasons, *self._cached(plans["cached"])))
+        actual = Actual(**plans["actual"]) if plans["actual"] else None
+        before, after = (plans["before"], plans["after"]) if verbose else ("", "")
+        return Explanation(decision, before, after, actual)
+
+    def why_not(self, df: "DataFrame | str", index: str | None = None) -> list[Reason]:
+        """For every index of the query's tables that it does not use, the reason."""
+        reasons = self.explain(df).decision.reasons
+        return [reason for reason in reasons if index is None or reason.index == index]
+
+    def _cached(self, cached: list[list[str]]) -> list[Reason]:
+        found = ((roots, self._spark.find(roots)) for roots in cached)
+        return [
+            Reason(Code.CACHED, known.name, {}, roots[0])
+            for roots, table in found
+            if table is not None
+            for known in table.indexes
+        ]
+
+
+def attach(spark: "SparkSession", config: Config | None = None) -> Lake:
+    """Queries of this session use indexes from now on. Doing it again gives another handle on the same."""
+    session = classic(spark)
+    settings = {name: value for name, value in session.sparkContext.getConf().getAll() if name.startswith(SPARK_PREFIX)}
+    return Lake(session, Config.load({}, config=config, spark_conf=settings))
