@@ -96,6 +96,7 @@ def covering(
     include: Iterable[str] = (),
     *,
     buckets: int = 8,
+    hashed: int | None = None,
     bytes: int | None = None,
     runs: int = 1,
     between: tuple[Any, Any] | None = None,
@@ -106,7 +107,8 @@ def covering(
     state: str = "ACTIVE",
     set_aside: str = "",
 ) -> KnownIndex:
-    """An index of all files unless said otherwise. `between`: bounds of the first column; without buckets, cut into 16 ranges."""
+    """An index of all files unless said otherwise. `hashed`: by so many columns of `on`, else by all. `between`: bounds of the
+    first column; without buckets, cut into 16 ranges."""
     on, include = tuple(on), tuple(include)
     ids = FileIds.of(range(source.files) if covered is None else covered)
     share = len(ids | FileIds.of(dormant)) / source.files
@@ -123,7 +125,7 @@ def covering(
             reading=source.reading,
             columns={(column,): column for column in on + include},
             schema="{}",
-            layout=Layout(buckets, on if buckets else (), on),
+            layout=Layout(buckets, on[:hashed] if buckets else (), on),
             where=None if where is None else source.predicate(where),
             lineage=lineage,
             rows_numbered=False,

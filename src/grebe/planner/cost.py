@@ -80,11 +80,11 @@ class Meter:
     rates: Rates = field(default=MEASURED)
 
     def spread(self, partitions: float) -> float:
-        """Elapsed time for one unit of work: with 3 partitions on 2 cores, one core works while the other waits."""
+        """Elapsed time for one unit of work: of 3 partitions on 2 cores, one is left for the end. More even out."""
         cores = self.settings.cores
         if partitions <= 1:
             return 1.0
-        return math.ceil(partitions / cores) / partitions if partitions < 8 * cores else 1.0 / cores
+        return math.ceil(partitions / cores) / partitions if partitions <= 2 * cores else 1.0 / cores
 
     def byte_rate(self, format_name: str) -> float:
         rates = self.rates
