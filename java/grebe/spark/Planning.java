@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.ReturnAnswer;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
@@ -45,6 +46,9 @@ public final class Planning extends SparkStrategy {
   private scala.collection.immutable.Seq planned(LogicalPlan plan) {
     if (plan instanceof Hinted) {
       return Scala.seq(planLater(((Hinted) plan).query));
+    }
+    if (plan instanceof ReturnAnswer && plan.children().head() instanceof Hinted) {
+      return Scala.seq(planLater(new ReturnAnswer(((Hinted) plan.children().head()).query)));
     }
     if (plan instanceof Union) {
       return pair(Scala.list(plan.children()));

@@ -33,8 +33,19 @@ public final class Rewriting extends Rule {
 
   @Override
   public TreeNode apply(TreeNode node) {
-    List<String> hints = Hinted.in((LogicalPlan) node);
-    LogicalPlan plan = hints.isEmpty() ? (LogicalPlan) node : tidy(Hinted.removed((LogicalPlan) node));
+    LogicalPlan whole = (LogicalPlan) node;
+    List<String> hints = Hinted.in(whole);
+    if (hints.isEmpty()) {
+      return decided(whole, hints);
+    }
+    // On top it is in nobody's way, and there it stays: the optimizer asks again until nothing changes.
+    boolean onTop = whole instanceof Hinted && hints.size() == 1;
+    LogicalPlan plan = onTop ? ((Hinted) whole).query : tidy(Hinted.removed(whole));
+    LogicalPlan made = decided(plan, hints);
+    return onTop && made == plan ? whole : new Hinted(String.join(";", hints), made);
+  }
+
+  private LogicalPlan decided(LogicalPlan plan, List<String> hints) {
     bridge.counters.plans.incrementAndGet();
     // A subquery is decided with the plan it belongs to.
     if (!bridge.enabled || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
