@@ -1,13 +1,20 @@
 """Indexes for data lakes: queries use them by themselves, they stay right while the data changes, and no server runs.
 
     import grebe
-    table = grebe.open("s3://lake/orders")
+    lake = grebe.attach(spark)                       # from here on queries use indexes by themselves
+    lake.table("s3://lake/orders").create(grebe.Covering("by_customer", on="o_custkey", include=["o_totalprice"]))
+
+    table = grebe.open("s3://lake/orders")           # no Spark, no Java
     table.indexes(); table.history()
 
 The map of the code, from the top down (imports go down only):
 
     cli                         the command line
-    session                     open(path) and the verbs of a table
+    session                     attach(spark), open(path) and the verbs of a table
+    maintenance                 create, refresh, delete, restore
+    spark                       the rule in Spark's optimizer, and what it reads and writes through Spark
+    planner                     what of a query is answered by which index
+    indexes                     the kinds, one package each
     sources | log | predicate   the files of a table; the operation log; what a query asks
     formats                     the records of one file
     store                       bytes, on any platform
@@ -39,8 +46,13 @@ if TYPE_CHECKING:
         Unsupported,
         WrongState,
     )
+    from grebe.indexes.covering import Covering
     from grebe.log.describe import HistoryEntry, IndexInfo
+    from grebe.planner.explain import Explanation
+    from grebe.planner.reasons import Reason
     from grebe.predicate.builder import col
+    from grebe.session.lake import Lake, attach
+    from grebe.session.lake_table import LakeTable
     from grebe.session.table import Table, open
 
 __all__ = [
@@ -48,6 +60,8 @@ __all__ = [
     "Conflict",
     "CorruptIndex",
     "CorruptLog",
+    "Covering",
+    "Explanation",
     "GrebeError",
     "HistoryEntry",
     "IndexExists",
@@ -56,6 +70,9 @@ __all__ = [
     "InvalidConfig",
     "InvalidIndex",
     "InvalidPredicate",
+    "Lake",
+    "LakeTable",
+    "Reason",
     "SourceChanged",
     "StoreRefused",
     "StoreUnreachable",
@@ -64,15 +81,22 @@ __all__ = [
     "UnreadableFile",
     "Unsupported",
     "WrongState",
+    "attach",
     "col",
     "open",
 ]
 
 _HOMES = {
     "Config": "grebe.config",
+    "Covering": "grebe.indexes.covering",
+    "Explanation": "grebe.planner.explain",
     "HistoryEntry": "grebe.log.describe",
     "IndexInfo": "grebe.log.describe",
+    "Lake": "grebe.session.lake",
+    "LakeTable": "grebe.session.lake_table",
+    "Reason": "grebe.planner.reasons",
     "Table": "grebe.session.table",
+    "attach": "grebe.session.lake",
     "col": "grebe.predicate.builder",
     "open": "grebe.session.table",
 }
