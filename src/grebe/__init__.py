@@ -46,7 +46,8 @@ if TYPE_CHECKING:
         Unsupported,
         WrongState,
     )
-    from grebe.indexes.covering import Covering
+    from grebe.indexes.covering.spec import Covering
+    from grebe.indexes.covering.spec import Covering
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
     from grebe.planner.reasons import Reason
@@ -88,7 +89,7 @@ __all__ = [
 
 _HOMES = {
     "Config": "grebe.config",
-    "Covering": "grebe.indexes.covering",
+    "Covering": "grebe.indexes.covering.spec",
     "Explanation": "grebe.planner.explain",
     "HistoryEntry": "grebe.log.describe",
     "IndexInfo": "grebe.log.describe",
@@ -103,9 +104,15 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'grebe' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES.get(name, "grebe.errors")), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    # The errors, and the kinds of indexes: those of installed packages too.
+    if name[:1].isupper():
+        errors = importlib.import_module("grebe.errors")
+        found = getattr(errors, name, None) or importlib.import_module("grebe.indexes.registry").class_named(name)
+        if found is not None:
+            return found
+    raise AttributeError(f"module 'grebe' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
