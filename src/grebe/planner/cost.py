@@ -101,7 +101,7 @@ class Meter:
         """As Spark packs files into tasks: small files count for more than they are, large ones are split."""
         padded = size + files * _OPEN_BYTES
         split = min(_SPLIT, max(_OPEN_BYTES, padded / self.settings.cores))
-        return max(1, math.ceil(padded / split))
+        return max(1, min(math.ceil(padded / split), files + int(size / split)))
 
     def scan(self, size: float, rows: float, files: float, tasks: float, byte_rate: float, open_rate: float) -> float:
         work = size * byte_rate + rows * self.rates.row_scanned + files * open_rate
