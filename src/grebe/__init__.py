@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         WrongState,
     )
     from grebe.indexes.covering.spec import Covering
-    from grebe.indexes.covering.spec import Covering
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
     from grebe.planner.reasons import Reason

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from grebe.cli.main import main
 from grebe.files import canonical_uri
 from grebe.log.location import beside
-from tests.test_session import index, write
+from tests.test_open import index, write
 
 
 @pytest.fixture

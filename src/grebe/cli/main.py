@@ -8,7 +8,12 @@ from grebe.cli.verb import Verbs
 VERBS = {
     "demo": ("grebe.cli.demo", "See it work: a table, two racing writers, and the history."),
     "list": ("grebe.cli.tables", "The indexes of a table: what each covers, and what is under way."),
+    "show": ("grebe.cli.indexes", "One index: its columns, layout, size and freshness."),
     "history": ("grebe.cli.tables", "What happened to a table and its indexes, commit by commit."),
+    "create": ("grebe.cli.making", "Create an index, in a Spark of its own."),
+    "refresh": ("grebe.cli.making", "Bring indexes up to the table as it is now."),
+    "delete": ("grebe.cli.indexes", "Take an index out of use; its bytes stay."),
+    "restore": ("grebe.cli.indexes", "Put a deleted index back to use."),
     "doctor": ("grebe.cli.doctor", "Check Python, Java, Spark and a store: what works and what to do."),
 }
 

@@ -15,6 +15,10 @@ class Output(Protocol):
         """Many things of one sort: a table of these columns, or an array of the whole rows."""
         ...
 
+    def one(self, row: Row) -> None:
+        """One thing: a line for each of its facts, or an object."""
+        ...
+
     def note(self, text: str) -> None:
         """A sentence for people; programs do not see it."""
         ...
@@ -40,6 +44,12 @@ class Text:
         # In a pipe nothing is cut or folded: whoever reads it looks for whole values.
         rich.console.Console(width=None if sys.stdout.isatty() else 10_000, highlight=False).print(table)
 
+    def one(self, row: Row) -> None:
+        width = max(map(len, row), default=0)
+        for name, value in row.items():
+            if text := _for_people(value):
+                sys.stdout.write(f"{name.replace('_', ' '):{width}}  {text}\n")
+
     def note(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
 
@@ -50,6 +60,9 @@ class Json:
     def rows(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         lines = ",\n".join(json.dumps(dict(row), ensure_ascii=False, default=_for_programs) for row in rows)
         sys.stdout.write(f"[\n{lines}\n]\n" if rows else "[]\n")
+
+    def one(self, row: Row) -> None:
+        sys.stdout.write(json.dumps(dict(row), ensure_ascii=False, default=_for_programs) + "\n")
 
     def note(self, text: str) -> None:
         pass

@@ -11,7 +11,7 @@ from grebe.cli.verb import Verb
 from grebe.session.table import Table
 from grebe.session.table import open as open_table
 
-_SHOWN = [
+SHOWN = [
     "name",
     "kind",
     "columns",
@@ -44,8 +44,8 @@ def table_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.pass_obj
 def list_indexes(output: Output, /, **asked: Any) -> None:
     """The indexes of TABLE: what each covers, and what is under way."""
-    infos = _opened(**asked).indexes()
-    output.rows(_SHOWN, [asdict(info) for info in infos])
+    infos = opened(**asked).indexes()
+    output.rows(SHOWN, [asdict(info) for info in infos])
     if not infos:
         output.note("No index yet.")
 
@@ -56,19 +56,19 @@ def list_indexes(output: Output, /, **asked: Any) -> None:
 @click.pass_obj
 def history(output: Output, /, limit: int | None, **asked: Any) -> None:
     """What happened to TABLE and its indexes: one line a commit, newest last."""
-    entries = _opened(**asked).history(limit)
+    entries = opened(**asked).history(limit)
     output.rows(["number", "at", "action", "writer", "changes"], [asdict(entry) for entry in entries])
     if not entries:
         output.note("No log: nothing has been indexed yet.")
 
 
-def _opened(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Table:
-    return open_table(table, format_name, location, storage_options=_pairs(options))
+def opened(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Table:
+    return open_table(table, format_name, location, storage_options=pairs(options))
 
 
-def _pairs(options: tuple[str, ...]) -> dict[str, str]:
+def pairs(options: tuple[str, ...], hint: str = "--option") -> dict[str, str]:
     for option in options:
         if "=" not in option:
             # The text itself may be a secret that was mistyped.
-            raise click.BadParameter("give it as NAME=VALUE", param_hint="--option")
+            raise click.BadParameter("give it as NAME=VALUE", param_hint=hint)
     return dict(option.split("=", 1) for option in options)

@@ -39,6 +39,11 @@ def kind_named(name: str) -> KindType:
     return found
 
 
+def class_named(name: str) -> KindType | None:
+    """By the name of its class: `grebe.Covering`."""
+    return next((kind for kind in kinds().values() if getattr(kind, "__name__", "") == name), None)
+
+
 def kind_of(name: str, spec: IndexSpec) -> Kind:
     """What makes the index of that name and spec again."""
     return kind_named(spec.kind).from_spec(name, spec)

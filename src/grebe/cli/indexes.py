@@ -1,0 +1,55 @@
+"""The verbs on one index that need only the log, and no Spark: `grebe show`, `grebe delete`, `grebe restore`."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from grebe.cli.output import Output
+from grebe.cli.tables import opened, pairs, table_argument
+from grebe.cli.verb import Verb
+from grebe.config import Config
+from grebe.files import canonical_uri
+from grebe.log.commit import Log
+from grebe.maintenance.delete import delete as delete_index
+from grebe.maintenance.delete import restore as restore_index
+from grebe.maintenance.logs import Place
+from grebe.store.opening import open_store
+
+
+@click.command("show", cls=Verb)
+@table_argument
+@click.argument("name")
+@click.pass_obj
+def show(output: Output, /, name: str, **asked: Any) -> None:
+    """The index NAME of TABLE: its columns, layout, size, and how much of the table it covers."""
+    info = opened(**asked).index(name)
+    properties = {key: value for key, value in info.properties.items() if key != "reading"}
+    output.one({**asdict(info), "properties": properties})
+
+
+@click.command("delete", cls=Verb)
+@table_argument
+@click.argument("name")
+@click.pass_obj
+def delete(output: Output, /, name: str, **asked: Any) -> None:
+    """Take the index NAME of TABLE out of use, at once. Its bytes stay, so that it can be restored."""
+    delete_index(_log(**asked), name)
+    output.one({"name": name, "state": "DELETED"})
+
+
+@click.command("restore", cls=Verb)
+@table_argument
+@click.argument("name")
+@click.pass_obj
+def restore(output: Output, /, name: str, **asked: Any) -> None:
+    """Put the deleted index NAME of TABLE back to use."""
+    restore_index(_log(**asked), name)
+    output.one({"name": name, "state": "ACTIVE"})
+
+
+def _log(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Log:
+    """By the path alone: an index can be deleted though the table cannot be read."""
+    settings = pairs(options)
+    place = Place(canonical_uri(table), location, Config.load({}).location, lambda uri: open_store(uri, settings))
+    return place.existing()

@@ -1,0 +1,143 @@
+"""The verbs that build content: `grebe create` and `grebe refresh`. They start a Spark.
+
+The options of the kinds come from the fields of their classes, so that a kind of another package has them too.
+"""
+
+import dataclasses
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from grebe.cli.output import Output
+from grebe.cli.spark_work import progress, spark_for, spark_options
+from grebe.cli.tables import SHOWN, pairs
+from grebe.cli.verb import Verb
+from grebe.indexes.kind import Kind, KindType
+from grebe.indexes.registry import kind_named, kinds
+from grebe.log.describe import IndexInfo
+from grebe.maintenance.refresh import MODES
+from grebe.session.lake_table import LakeTable
+
+_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
+"""Names are separated by commas, except in backticks."""
+_ABOUT = {
+    "on": "Columns that it is laid out by: a,b.",
+    "include": "Columns that it also holds: c,d.",
+    "where": "A condition: only rows of which it is true.",
+    "buckets": "So many hash buckets; 0: sorted as a whole.",
+}
+
+
+def _fields(kind: KindType) -> dict[str, Any]:
+    """The fields of a kind that options are made of, with their types."""
+    hints = typing.get_type_hints(kind)
+    fields: Sequence[dataclasses.Field[Any]] = dataclasses.fields(kind)  # type: ignore[arg-type]  # every kind is a dataclass
+    return {field.name: hints[field.name] for field in fields if field.name != "name"}
+
+
+def _option(name: str, hint: Any) -> Callable[[Any], Any]:
+    types = typing.get_args(hint) or (hint,)
+    flag, about = name.replace("_", "-"), _ABOUT.get(name)
+    if bool in types:
+        return click.option(f"--{flag}/--no-{flag}", name, default=None, help=about)
+    if int in types or float in types:
+        return click.option(f"--{flag}", name, type=int if int in types else float, help=about)
+    return click.option(f"--{flag}", name, help=about)
+
+
+def _kind_options(function: Any) -> Any:
+    """One option for each field of any kind."""
+    hints = {name: hint for kind in kinds().values() for name, hint in _fields(kind).items()}
+    for name, hint in reversed(hints.items()):
+        function = _option(name, hint)(function)
+    choice = click.Choice(list(kinds()), case_sensitive=False)
+    return click.option("--kind", "kind_name", type=choice, required=True, help="What kind of index.")(function)
+
+
+def _table_options(function: Any) -> Any:
+    for add in (
+        click.option(
+            "--format", "format_name", help="parquet, orc, csv, json, …; found out by itself where it can be."
+        ),
+        click.option(
+            "--read",
+            "read",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An option of Spark's reader, such as header=true.",
+        ),
+        click.option("--location", help="Where the indexes lie, if not beside the table."),
+    ):
+        function = add(function)
+    return spark_options(function)
+
+
+@click.command("create", cls=Verb)
+@click.argument("table")
+@click.argument("name")
+@_kind_options
+@click.option("--replace", is_flag=True, help="Replace an index of that name.")
+@_table_options
+@click.pass_obj
+def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked: Any) -> None:
+    """Create the index NAME on TABLE: a path, or a name of Spark's catalog."""
+    given = {option: asked.pop(option) for kind in kinds().values() for option in _fields(kind) if option in asked}
+    kind = _made(kind_named(kind_name), name, given)
+    with _opened(f"Creating {name}", **asked) as table:
+        infos = table.create(kind, replace=replace)
+    _show(output, infos)
+
+
+@click.command("refresh", cls=Verb)
+@click.argument("table")
+@click.argument("names", nargs=-1)
+@click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="full: build anew.")
+@_table_options
+@click.pass_obj
+def refresh(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) -> None:
+    """Bring the indexes NAMES of TABLE (all, if none is named) up to the table as it is now, in one commit."""
+    with _opened("Refreshing", **asked) as table:
+        infos = table.refresh(*names, mode=mode)
+    _show(output, infos)
+    if not infos:
+        output.note("No index yet.")
+
+
+def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:
+    fields = _fields(kind)
+    said = {option: value for option, value in given.items() if value is not None}
+    for option in said.keys() - fields.keys():
+        raise click.UsageError(f"--{option.replace('_', '-')} is no option of the kind {kind.kind}")
+    values = {option: _value(value, fields[option]) for option, value in said.items()}
+    try:
+        made: Kind = kind(name, **values)  # type: ignore[operator]  # the class of a kind
+    except TypeError as lacking:
+        raise click.UsageError(f"the kind {kind.kind} needs more: {lacking}") from lacking
+    return made
+
+
+def _value(value: Any, hint: Any) -> Any:
+    several = any(typing.get_origin(part) is Sequence for part in typing.get_args(hint))
+    return [part.strip() for part in _NAME.findall(value)] if several and isinstance(value, str) else value
+
+
+@contextmanager
+def _opened(
+    what: str,
+    table: str,
+    format_name: str | None,
+    read: tuple[str, ...],
+    location: str | None,
+    master: str,
+    conf: tuple[str, ...],
+) -> Iterator[LakeTable]:
+    with spark_for(master, pairs(conf, "--conf")) as session, progress(session, what):
+        yield LakeTable(session, table, format_name, pairs(read, "--read"), location)
+
+
+def _show(output: Output, infos: Sequence[IndexInfo]) -> None:
+    output.rows(SHOWN, [dataclasses.asdict(info) for info in infos])

@@ -1,0 +1,88 @@
+"""A Spark for one command, and how far it is."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from grebe.clock import SYSTEM
+from grebe.errors import Unsupported
+from grebe.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+_LOOK_EVERY = 0.25
+
+
+@contextmanager
+def spark_for(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
+    """A session on its own JVM, ended afterwards; the one that this process has already, if there is one."""
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as missing:
+        raise Unsupported(
+            "this needs Spark: install the extra `grebe[spark]`, and `grebe[java]` where there is no Java",
+            detail="NO_SPARK",
+        ) from missing
+
+    there = SparkSession.getActiveSession()
+    if there is not None:
+        yield there
+        return
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder.appName("grebe").master(master)
+    for name, value in {**_QUIET, **conf}.items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def progress(session: "SparkSession", what: str) -> Iterator[None]:
+    """A bar on a terminal that shows how many of Spark's tasks are done."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    import rich.console
+    import rich.progress
+
+    with rich.progress.Progress(console=rich.console.Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def look() -> None:
+            done, tasks = tasks_of(session)
+            if tasks:
+                bar.update(task, completed=done, total=tasks)
+
+        stop = SYSTEM.every(_LOOK_EVERY, look)
+        try:
+            yield
+        finally:
+            stop()
+
+
+def tasks_of(session: "SparkSession") -> tuple[int, int]:
+    """Of the jobs that run now: tasks done, and all tasks."""
+    tracker = session.sparkContext.statusTracker()
+    jobs = [info for job in tracker.getActiveJobsIds() if (info := tracker.getJobInfo(job)) is not None]
+    stages = [found for job in jobs for stage in job.stageIds if (found := tracker.getStageInfo(stage)) is not None]
+    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+
+
+def spark_options(function: Any) -> Any:
+    """What every verb takes that starts a Spark."""
+    for add in (
+        click.option("--master", default="local[*]", show_default=True, help="Where Spark runs."),
+        click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark; may be given again."),
+    ):
+        function = add(function)
+    return function
