@@ -14,7 +14,10 @@ public final class IndexFormat extends ParquetFileFormat {
   @Override
   public OutputWriterFactory prepareWrite(
       SparkSession session, Job job, scala.collection.immutable.Map<String, String> options, StructType schema) {
-    return new Named(super.prepareWrite(session, job, options, schema));
+    OutputWriterFactory parquet = super.prepareWrite(session, job, options, schema);
+    // Whatever the session says: INT96 has no bounds, and milliseconds would cut the values off.
+    job.getConfiguration().set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
+    return new Named(parquet);
   }
 
   @Override
