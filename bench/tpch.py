@@ -91,6 +91,7 @@ INDEXES = {
         ),
     ],
     "nation": [grebe.Covering("nation_by_nation", on=["n_nationkey"], include=["n_name", "n_regionkey"])],
+    "region": [grebe.Covering("region_by_region", on=["r_regionkey"], include=["r_name"])],
 }
 
 

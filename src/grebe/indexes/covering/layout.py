@@ -56,6 +56,8 @@ def plan(shape: Shape, facts: Facts, sample: Callable[[], Distinct]) -> Plan:
         why = _sorted_because(shape.on[0], parts, sample)
     if why:
         return Plan(Layout(0, (), names), parts, rows_per_file, f"sorted as a whole: {why}")
+    # Also of a small table: what it is joined with is shuffled into as many parts, and must keep every core busy.
+    parts = shape.buckets or max(_LEAST, parts)
     by, because = _bucket_columns(names, parts, sample)
     asked = "asked for" if shape.buckets else f"about {max(1, expected // _MB):,} MB"
     return Plan(Layout(parts, by, names), parts, rows_per_file, f"{parts} buckets: {asked}{because}")
