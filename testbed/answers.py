@@ -105,7 +105,7 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, float) and isinstance(b, Decimal):
         return same(b, a)
     if isinstance(a, Decimal) and isinstance(b, float):
-        unit = 10.0 ** int(a.as_tuple().exponent)
+        unit = 1.000001 * 10.0 ** int(a.as_tuple().exponent)  # a little more than one, for what floats lose
         return math.isclose(float(a), b, rel_tol=FLOAT_TOLERANCE, abs_tol=unit)
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=FLOAT_TOLERANCE, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))

@@ -57,7 +57,7 @@ def _digest() -> str:
 
 
 def tables(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+    return sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
 
 
 def queries(folder: Path) -> dict[int, str]:

@@ -1,0 +1,38 @@
+"""TPC-DS: the answers are the same with indexes and without, and they are DuckDB's. Fifteen of its queries; all in `make soak`."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testbed import tpcds
+from tests.workloads.tpcds_lake import indexed
+from tests.workloads.workload import NO_BROADCAST, NOT_ADAPTIVE, SOME_BROADCAST, Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tpcds")]
+
+# Correlated subqueries, outer and full joins, windows, INTERSECT, EXISTS, a table joined with itself. None gives an empty answer.
+CHOSEN = (1, 6, 7, 15, 17, 29, 38, 51, 69, 72, 78, 79, 81, 95, 97)
+
+Indexed = tuple[Workload, dict[int, str]]
+
+
+@pytest.fixture(scope="module")
+def lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Indexed:
+    return indexed(spark, tmp_path_factory.mktemp("tpcds"))
+
+
+@pytest.mark.parametrize("number", CHOSEN)
+def test_indexes_change_no_answer(lake: Indexed, number: int) -> None:
+    workload, queries = lake
+    assert workload.used(queries[number], NO_BROADCAST)
+    workload.same_answers(queries[number], [NO_BROADCAST])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", tpcds.QUERIES)
+def test_indexes_change_no_answer_of_any_query(lake: Indexed, number: int) -> None:
+    workload, queries = lake
+    workload.same_answers(queries[number], [NO_BROADCAST, SOME_BROADCAST, {**NO_BROADCAST, **NOT_ADAPTIVE}])

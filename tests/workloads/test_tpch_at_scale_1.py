@@ -1,0 +1,40 @@
+"""The long form of TPC-H: at scale 1, over Parquet and CSV, adaptive or not, fresh and stale. Only in `make soak`."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testbed import tpch
+from tests.workloads.tpch_lake import TpchLake
+from tests.workloads.workload import NO_BROADCAST, NOT_ADAPTIVE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.xdist_group("tpch at scale 1")]
+
+SETTINGS: tuple[dict[str, str], ...] = ({}, NO_BROADCAST, NOT_ADAPTIVE, {**NO_BROADCAST, **NOT_ADAPTIVE})
+
+
+@pytest.fixture(scope="module")
+def young(request: pytest.FixtureRequest, spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> TpchLake:
+    data = tpch.generate(1, request.param, parts=22)
+    return TpchLake.indexed(spark, data, tmp_path_factory.mktemp(f"tpch-1-{request.param}"), request.param)
+
+
+@pytest.fixture(scope="module")
+def old(young: TpchLake) -> TpchLake:
+    young.age()
+    return young
+
+
+@pytest.mark.parametrize("young", ["parquet", "csv"], indirect=True)
+@pytest.mark.parametrize("number", tpch.QUERIES)
+def test_fresh_indexes_change_no_answer(young: TpchLake, number: int) -> None:
+    young.workload.same_answers(tpch.query(number), SETTINGS)
+
+
+@pytest.mark.parametrize("young", ["parquet", "csv"], indirect=True)
+@pytest.mark.parametrize("number", tpch.QUERIES)
+def test_stale_indexes_change_no_answer(old: TpchLake, number: int) -> None:
+    old.workload.same_answers(tpch.query(number), SETTINGS, plain=False)
