@@ -80,6 +80,13 @@ def test_a_window_in_another_order_is_sorted_but_not_shuffled() -> None:
     assert (by_expression.after.shuffles, by_expression.after.sorts) == (0, 1)
 
 
+def test_what_a_node_above_could_use_does_not_serve_the_node_between() -> None:
+    ask, scan = scanned(by_user("at"))
+    window = Window(scan.node, (scan["v"],), ())
+    decision = ask.decide(grouped(ask, window, scan["user_id"]))
+    assert decision.after.shuffles == 2
+
+
 def test_a_sort_within_partitions_is_spared_by_the_order_of_the_index() -> None:
     ask, scan = scanned(by_user("at"))
     by_key = Sort(scan.node, (scan["user_id"], scan["at"]), False)

@@ -229,3 +229,12 @@ def test_an_index_that_is_too_dear_alone_says_where_its_pair_is_missing() -> Non
     assert reason.code == Code.NO_AVAIL_JOIN_INDEX_PAIR
     assert reason.arguments["other"] == "left"
     assert reason.arguments["with_ms"] > reason.arguments["without_ms"]
+
+
+def test_of_two_scans_the_one_where_an_index_came_closest_tells_why() -> None:
+    ask = Ask(NO_BROADCAST)
+    dear = covering(LEFT, "dear", ["v"], ["k"], buckets=0, bytes=4 * LEFT.bytes)
+    one, other = ask.scan(LEFT.having(dear), ["k", "w"]), ask.scan(LEFT.having(dear), ["k", "v"], "v IS NOT NULL")
+    for pair in ((one, other), (other, one)):
+        [reason] = ask.decide(join(*pair)).reasons
+        assert reason.code == Code.NOT_CHEAPER

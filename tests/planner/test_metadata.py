@@ -83,6 +83,7 @@ def test_a_column_of_nothing_but_null_has_no_least_value() -> None:
 def test_bounds_must_be_known_of_every_file() -> None:
     table = content([10, 10], [100, 100], [-1, -1], [(1, 2), (None, None)], [0, None])
     assert answer(index(content=table), "min({a})") is None
+    assert answer(index(content=table), "count({a})") is None
     assert answer(index(content=table), "count(1)") == (200,)
 
 

@@ -119,6 +119,7 @@ def test_bounds_leave_out_files(text: str, files: list[int]) -> None:
         ),
         (pa.string(), [("a", "azz"), ("b", "c")], "a LIKE 'b%'", [1]),
         (pa.string(), [("a", "azz"), ("b", "c")], "a LIKE 'az%'", [0]),
+        (pa.string(), [("aza", "azz"), ("b", "c")], "a LIKE 'az%'", [0]),
         (pa.string(), [("a", "z"), ("\uffff", "\U0001f426")], "a = '\U0001f426'", [1]),
         (pa.decimal128(9, 2), [(Decimal("0.00"), Decimal("1.00")), (Decimal("1.01"), Decimal("2.00"))], "a > 1", [1]),
         (pa.bool_(), [(False, False), (False, True)], "a", [1]),
@@ -170,6 +171,11 @@ def test_an_equality_on_the_only_bucket_column_opens_one_bucket() -> None:
     assert read(copy, asked("a IN (7, 8)", kind)) == [*both, *(one + 4 for one in both)]
     assert read(copy, asked("a IS NULL", kind)) == [42 % 4, 42 % 4 + 4]
     assert read(copy, asked("a > 7", kind)) == list(range(8))
+
+
+def test_a_file_of_an_unknown_bucket_is_read() -> None:
+    copy = copy_of(content([100] * 3, [10] * 3, [0, 1, -1]), Layout(2, ("a",), ("b",)))
+    assert read(copy, asked("a = 7", pa.int64())) == [bucket_of(Literal(7, from_arrow(pa.int64())), 2), 2]
 
 
 def test_a_bucket_by_several_columns_is_not_guessed_from_one() -> None:

@@ -55,7 +55,12 @@ def test_a_hash_is_that_of_spark(spark: "SparkSession") -> None:
 
 @pytest.mark.parametrize(
     ("literal", "expected"),
-    [(Literal(1, INT), -559580957), (Literal(1, BIGINT), -1712319331), (Literal("abc", STRING), 1322437556)],
+    [
+        (Literal(1, INT), -559580957),
+        (Literal(1, BIGINT), -1712319331),
+        (Literal("abc", STRING), 1322437556),
+        (Literal("ä", STRING), 1085608887),
+    ],
 )
 def test_some_hashes_that_spark_gave(literal: Literal, expected: int) -> None:
     assert hash_of(literal) == expected
