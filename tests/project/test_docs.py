@@ -29,9 +29,11 @@ EXAMPLES = [path for path in DOCUMENTS if any(language in ("python", "bash") for
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_one_after_the_other(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if any("SparkSession" in text for _, text, _ in blocks(path)):
+        request.getfixturevalue("spark")  # the page's `getOrCreate` gets this one
     names: dict[str, object] = {"__name__": "__main__"}
     for language, text, line in blocks(path):
         if language == "python":

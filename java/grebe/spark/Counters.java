@@ -8,6 +8,7 @@ final class Counters {
   final AtomicLong asked = new AtomicLong();
   final AtomicLong rewritten = new AtomicLong();
   final AtomicLong failed = new AtomicLong();
+  final AtomicLong nanoseconds = new AtomicLong();
   volatile String lastFailure = "";
 
   /** Whether it is the first of its kind. */
@@ -22,6 +23,7 @@ final class Counters {
   public String toString() {
     Json json = new Json().open();
     json.key("plans").number(plans.get()).key("asked").number(asked.get()).key("rewritten").number(rewritten.get());
-    return json.key("failed").number(failed.get()).key("last_failure").text(lastFailure).close().toString();
+    return json.key("failed").number(failed.get()).key("nanoseconds").number(nanoseconds.get())
+        .key("last_failure").text(lastFailure).close().toString();
   }
 }

@@ -33,7 +33,15 @@ public final class Rewriting extends Rule {
 
   @Override
   public TreeNode apply(TreeNode node) {
-    LogicalPlan whole = (LogicalPlan) node;
+    long start = System.nanoTime();
+    try {
+      return decided((LogicalPlan) node);
+    } finally {
+      bridge.counters.nanoseconds.addAndGet(System.nanoTime() - start);
+    }
+  }
+
+  private LogicalPlan decided(LogicalPlan whole) {
     List<String> hints = Hinted.in(whole);
     if (hints.isEmpty()) {
       return decided(whole, hints);
