@@ -45,6 +45,7 @@ class Source:
     indexes: tuple[KnownIndex, ...] = ()
     format: str = "parquet"
     options: Mapping[str, str] = field(default_factory=dict)
+    partitions: tuple[str, ...] = ()
 
     @property
     def uri(self) -> str:
@@ -52,7 +53,7 @@ class Source:
 
     @property
     def reading(self) -> Reading:
-        columns = [Column(name, kind) for name, kind in self.columns.items()]
+        columns = [Column(name, kind, partition=name in self.partitions) for name, kind in self.columns.items()]
         return Reading.of(self.format, self.options, columns, "UTC", local_times=False)
 
     @property

@@ -110,6 +110,16 @@ def test_a_few_rows_of_a_table_are_taken_from_the_table(node) -> None:  # type: 
     assert ask.decide(node(scan.node)).choices == ()
 
 
+def test_a_condition_on_partitions_leaves_little_to_save() -> None:
+    """Spark opens only the files of the partitions asked for."""
+    daily = replace(EVENTS, files=200, partitions=("day",))
+    index = covering(daily, "by_customer", ["customer"], ["amount", "day"], bytes=200 * MB)
+    ask = Ask()
+    everything = ask.scan(daily.having(index), ["customer", "amount"])
+    one_day = ask.scan(daily.having(index), ["customer", "amount", "day"], "day = DATE '1997-05-20'")
+    assert set(picked(ask.decide(everything.node, one_day.node))) == {"events#0"}
+
+
 def test_the_first_rows_of_an_order_are_found_without_a_shuffle() -> None:
     ask = Ask()
     scan = ask.scan(EVENTS, ["customer", "amount"])

@@ -13,7 +13,7 @@ NOT_ADAPTIVE = Meter(replace(SETTINGS, adaptive=False, shuffle_partitions=200))
 
 
 def scan(meter: Meter = METER, size: float = 100 * MB, rows: float = 1e6, files: int = 8, tasks: int = 8) -> float:
-    return meter.scan(size, rows, files, tasks, meter.byte_rate("parquet"), meter.open_rate("file:///t"))
+    return meter.scan(size, rows, 3, files, tasks, meter.byte_rate("parquet"), meter.open_rate("file:///t"))
 
 
 def test_a_scan_costs_its_bytes_rows_files_and_tasks() -> None:
@@ -22,7 +22,9 @@ def test_a_scan_costs_its_bytes_rows_files_and_tasks() -> None:
 
 def test_two_cores_halve_a_scan_of_many_tasks_and_not_that_of_one() -> None:
     assert scan(ONE_CORE) == pytest.approx(2 * scan())
-    work = [meter.scan(100 * MB, 0, 0, 1, 1e-8, 0) - meter.scan(0, 0, 0, 1, 1e-8, 0) for meter in (ONE_CORE, METER)]
+    work = [
+        meter.scan(100 * MB, 0, 0, 0, 1, 1e-8, 0) - meter.scan(0, 0, 0, 0, 1, 1e-8, 0) for meter in (ONE_CORE, METER)
+    ]
     assert work[0] == pytest.approx(work[1])
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from grebe.errors import InvalidPredicate
-from grebe.planner.selectivity import EQUAL, LEAST, OPEN_RANGE, Statistics, share_by, share_of
+from grebe.planner.selectivity import EQUAL, LEAST, OPEN_RANGE, Statistics, share_of, share_within
 from grebe.predicate.bind import bind
 from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
@@ -57,8 +57,8 @@ def test_conditions_together_let_less_through_but_not_by_their_product() -> None
 
 def test_a_column_is_judged_by_its_own_conditions_alone() -> None:
     predicate = normal("a BETWEEN 10 AND 19 AND b = 5 AND a < x")
-    assert share_by(predicate, ("a",), KNOWN) == pytest.approx(0.1)
-    assert share_by(predicate, ("s",), KNOWN) == 1.0
+    assert share_within(predicate, frozenset({("a",)}), KNOWN) == pytest.approx(0.1)
+    assert share_within(predicate, frozenset({("s",)}), KNOWN) == 1.0
 
 
 @settings(max_examples=150, deadline=None)

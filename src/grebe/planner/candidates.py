@@ -57,9 +57,9 @@ def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, 
         return refuse(Code.NOT_ACTIVE, state=index.state)
     if index.set_aside:
         return refuse(Code.SET_ASIDE, why=index.set_aside)
-    if query.only is not None and index.name not in query.only:
+    if query.only is not None and not _names(query.only, index):
         return refuse(Code.EXCLUDED, by="lake.only or a hint")
-    if index.name in query.without:
+    if query.without and _names(query.without, index):
         return refuse(Code.EXCLUDED, by="lake.without or a hint")
     copy = index.copy
     if copy is None:
@@ -73,6 +73,11 @@ def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, 
         return refused
     keep = files_to_read(copy, asked.predicate, asked.mentions)
     return Candidate(relation, table, index.name, copy, content_of(copy), keep, covered)
+
+
+def _names(names: frozenset[str], index: KnownIndex) -> bool:
+    """The log knows no two indexes whose names differ in case only."""
+    return index.name in names or index.name.casefold() in {name.casefold() for name in names}
 
 
 def serves(copy: Copy, path: Path) -> bool:

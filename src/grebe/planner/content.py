@@ -18,7 +18,8 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _UNKNOWN = -1
-_KEPT = 512
+_KEPT = 128
+"""Copies whose arrays are kept; they keep the copies themselves alive."""
 
 
 @dataclass(frozen=True, slots=True)

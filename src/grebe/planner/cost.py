@@ -13,14 +13,16 @@ from grebe.planner.query import Settings
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    columnar_byte: float = 6e-9
-    """Reading and decoding a stored byte of a columnar format."""
+    columnar_byte: float = 4e-9
+    """Reading and unpacking a stored byte of a columnar format."""
     text_byte: float = 37e-9
     """Parsing a byte of CSV."""
     json_byte: float = 45e-9
     row_format_byte: float = 15e-9
     """Of formats that store whole rows in binary form."""
-    row_scanned: float = 60e-9
+    row_scanned: float = 40e-9
+    value_scanned: float = 15e-9
+    """Decoding one value of a row."""
     local_open: float = 3.5e-3
     """Opening a file and reading its footer."""
     remote_open: float = 40e-3
@@ -103,8 +105,18 @@ class Meter:
         split = min(_SPLIT, max(_OPEN_BYTES, padded / self.settings.cores))
         return max(1, min(math.ceil(padded / split), files + int(size / split)))
 
-    def scan(self, size: float, rows: float, files: float, tasks: float, byte_rate: float, open_rate: float) -> float:
-        work = size * byte_rate + rows * self.rates.row_scanned + files * open_rate
+    def scan(
+        self,
+        size: float,
+        rows: float,
+        columns: int,
+        files: float,
+        tasks: float,
+        byte_rate: float,
+        open_rate: float,
+    ) -> float:
+        each_row = self.rates.row_scanned + columns * self.rates.value_scanned
+        work = size * byte_rate + rows * each_row + files * open_rate
         return _MILLISECONDS * (work * self.spread(tasks) + self._tasks(tasks))
 
     def shuffled_partitions(self, size: float) -> int:

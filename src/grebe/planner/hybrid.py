@@ -9,7 +9,7 @@ from grebe.planner.query import Relation
 from grebe.planner.tables import KnownTable
 
 _NONE = FileIds.of([])
-_KEPT = 256
+_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)

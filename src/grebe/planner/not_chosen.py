@@ -40,11 +40,11 @@ class NotChosen:
         relation, copy = candidate.relation, candidate.copy
         by = copy.layout.bucket_by if copy.layout.buckets > 0 else copy.layout.sort_by[:1]
         paths = [path for name in by if (path := path_of(copy, name)) is not None]
-        lead = first_sorted(copy) or paths[0]
-        filtered = lead in columns_of(relation.predicate)
+        lead = first_sorted(copy) or next(iter(paths), None)
         classes = [self._class(relation, path) for path in paths]
-        using = [keys for keys in self._all_keys() if classes[0] is not None and classes[0] in keys.classes]
-        if not filtered and not using:
+        first = next(iter(classes), None)
+        using = [keys for keys in self._all_keys() if first is not None and first in keys.classes]
+        if lead is not None and not using and lead not in columns_of(relation.predicate):
             return self._unused(candidate, lead)
         applied = self.applied.get(relation.number)
         if applied is not None:

@@ -11,13 +11,15 @@ from grebe.planner.candidates import Candidate
 from grebe.planner.content import first_sorted, path_of
 from grebe.planner.cost import Meter
 from grebe.planner.profile import Profile
-from grebe.planner.selectivity import share_by
+from grebe.planner.selectivity import share_within
 from grebe.planner.shapes import Attributes, Class
 from grebe.planner.sizes import projected_share, stored_bytes, type_of_path
 from grebe.predicate.tree import Path
 
 HYBRID_KEEPS_PARTITIONS = (4, 1)
 """The first Spark whose union of equally partitioned branches stays partitioned."""
+_FIELD = "string"
+"""Taken for the type of a field inside a column."""
 _LINEAGE = "int"
 _STAND_IN_FORMAT = "parquet"
 _TASKS_A_CORE = 2
@@ -63,13 +65,24 @@ def plain_option(profile: Profile, meter: Meter) -> Option:
     relation = profile.relation
     files = len(relation.listed) + relation.unregistered_files
     tasks = meter.scan_tasks(relation.bytes, files)
-    read = relation.bytes * profile.share
-    format_name = relation.reading.format
-    cost = meter.scan(
-        read, profile.rows, files, tasks, meter.byte_rate(format_name), meter.open_rate(relation.table or relation.name)
-    )
+    cost = _source_scan(profile, meter, relation.bytes, profile.rows, files, tasks)
+    read = relation.bytes * profile.share * profile.opened
     size = relation.bytes * projected_share(relation)
-    return Option(None, 0, False, cost, None, (), tasks, size, files, round(read))
+    return Option(None, 0, False, cost, None, (), tasks, size, math.ceil(files * profile.opened), round(read))
+
+
+def _source_scan(profile: Profile, meter: Meter, size: float, rows: float, files: int, tasks: int) -> float:
+    """Reading files of the table itself. Those that the partitions rule out are not opened."""
+    relation = profile.relation
+    return meter.scan(
+        size * profile.share * profile.opened,
+        rows * profile.opened,
+        len(relation.required),
+        files * profile.opened,
+        tasks,
+        meter.byte_rate(relation.reading.format),
+        meter.open_rate(relation.table or relation.name),
+    )
 
 
 def read_counts(candidates: Iterable[Candidate]) -> frozenset[int]:
@@ -110,16 +123,19 @@ class StandInOptions:
     def _within_files(self, kept_rows: float, files: int) -> float:
         """Which share of the kept files' pages is read, as the files are sorted."""
         path, asked = first_sorted(self._candidate.copy), self._profile.asked
-        if path not in asked.mentions or not kept_rows:
+        if path is None or path not in asked.mentions or not kept_rows:
             return 1.0
-        matching = share_by(asked.predicate, path, self._profile.statistics) * self._candidate.content.row_count
+        matching = (
+            share_within(asked.predicate, frozenset({path}), self._profile.statistics)
+            * self._candidate.content.row_count
+        )
         least = self._meter.rates.pruned_unit_rows * files
         return min(1.0, max(matching, least) / kept_rows)
 
     def _stored_share(self) -> float:
         copy, relation = self._candidate.copy, self._profile.relation
         types = {column.name: column.type for column in copy.reading.columns}
-        whole = stored_bytes(types.get(path[0], "") if len(path) == 1 else "string" for path in copy.columns)
+        whole = stored_bytes(types.get(path[0], _FIELD) if len(path) == 1 else _FIELD for path in copy.columns)
         wanted = [type_of_path(relation, path) for path in relation.required]
         if self._candidate.coverage.drop:
             wanted.append(_LINEAGE)
@@ -177,9 +193,10 @@ class StandInOptions:
         kept_bytes, read = self._kept_bytes, self._read
         files = len(candidate.keep)
         tasks = self._busy(buckets) if buckets else meter.scan_tasks(kept_bytes, files)
+        columns = len(profile.relation.required) + bool(covered.drop)
         open_rate = meter.open_rate(candidate.table.uri)
         byte_rate = meter.byte_rate(_STAND_IN_FORMAT)
-        cost = meter.scan(read, self._rows_read, files, tasks, byte_rate, open_rate)
+        cost = meter.scan(read, self._rows_read, columns, files, tasks, byte_rate, open_rate)
         if covered.drop:
             cost += meter.drop(self._rows_read, tasks)
         shuffled, sorts = 0.0, 0
@@ -200,7 +217,7 @@ class StandInOptions:
             tasks=tasks,
             size=(kept_bytes + covered.direct_bytes) * self._share,
             files=files + covered.direct_files,
-            bytes=round(read + covered.direct_bytes * profile.share),
+            bytes=round(read + covered.direct_bytes * profile.share * profile.opened),
             shuffled_bytes=shuffled,
             sorts=sorts,
         )
@@ -208,17 +225,9 @@ class StandInOptions:
     def _direct(self, buckets: int, ordered: bool) -> tuple[float, float]:
         """Reading the files that are not covered, and putting their rows where the copy's are: cost, and bytes shuffled."""
         meter, profile, covered = self._meter, self._profile, self._candidate.coverage
-        relation = profile.relation
         share = covered.appended
         tasks = meter.scan_tasks(covered.direct_bytes, covered.direct_files)
-        cost = meter.scan(
-            covered.direct_bytes * profile.share,
-            profile.rows * share,
-            covered.direct_files,
-            tasks,
-            meter.byte_rate(relation.reading.format),
-            meter.open_rate(relation.table or relation.name),
-        )
+        cost = _source_scan(profile, meter, covered.direct_bytes, profile.rows * share, covered.direct_files, tasks)
         if not buckets:
             return cost, 0.0
         rows = profile.passing * share

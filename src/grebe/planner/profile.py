@@ -11,7 +11,7 @@ from grebe.planner.candidates import Asked, Candidate
 from grebe.planner.content import first_sorted
 from grebe.planner.cost import is_columnar
 from grebe.planner.query import Relation
-from grebe.planner.selectivity import Statistics, share_of
+from grebe.planner.selectivity import Statistics, share_of, share_within
 from grebe.planner.sizes import all_types, projected_share, required_types, row_bytes, stored_bytes, type_of_path
 from grebe.planner.tables import KnownTable
 from grebe.predicate.tree import Path
@@ -39,6 +39,8 @@ class Profile:
     """Bytes of a row of the required columns, as it is shuffled."""
     share: float
     """Of the files' bytes, what a scan of the required columns reads."""
+    opened: float
+    """The share of the files that Spark opens: those of other partitions it leaves out by itself."""
 
     @property
     def relation(self) -> Relation:
@@ -82,11 +84,16 @@ def profile(
     for index in table.indexes if table is not None else ():
         if index.copy is not None and (path := first_sorted(index.copy)) is not None:
             keys[path] = keys.get(path, False) or index.copy.layout.buckets > 0
-    distinct = {}
+    files = len(relation.listed) + relation.unregistered_files
+    # That each partition has one file is the guess that favours the plain scan most.
+    distinct: dict[Path, float] = {
+        (column.name,): max(2.0, float(files)) for column in relation.reading.partition_columns
+    }
+    partitions = frozenset(distinct)
     for path, hashed in keys.items():
         count = _distinct(type_of_path(relation, path), rows, hashed, ranges.get(path))
         if count is not None:
-            distinct[path] = count
+            distinct.setdefault(path, count)
     statistics = Statistics(ranges, distinct)
     types = tuple(required_types(relation))
     return Profile(
@@ -96,6 +103,7 @@ def profile(
         passing=max(1.0, rows * share_of(asked.predicate, statistics)),
         width=_row_bytes(types),
         share=projected_share(relation) if is_columnar(relation.reading.format) else 1.0,
+        opened=share_within(asked.predicate, partitions, statistics) if partitions else 1.0,
     )
 
 

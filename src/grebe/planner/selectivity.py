@@ -58,9 +58,9 @@ def share_of(predicate: Predicate, statistics: Statistics) -> float:
     return min(1.0, max(LEAST, _share(predicate, statistics)))
 
 
-def share_by(predicate: Predicate, path: Path, statistics: Statistics) -> float:
-    """By those conjuncts alone that speak of this column and nothing else."""
-    own = [one for one in conjuncts(predicate) if columns_of(one) == {path}]
+def share_within(predicate: Predicate, columns: frozenset[Path], statistics: Statistics) -> float:
+    """By those conjuncts alone that speak of these columns and of nothing else."""
+    own = [one for one in conjuncts(predicate) if (mentioned := columns_of(one)) and mentioned <= columns]
     return min(1.0, max(LEAST, _together(own, statistics))) if own else 1.0
 
 
