@@ -2,6 +2,7 @@ package grebe.spark;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -29,12 +31,15 @@ final class Rewrite {
 
   private final Map<LogicalRelation, StandIn> standIns = new IdentityHashMap<>();
   private final Map<LogicalRelation, JsonNode> answers = new IdentityHashMap<>();
+  /** The place of an attribute in the order of the index that it comes from. */
+  private final Map<Long, Integer> ranks = new HashMap<>();
 
   Rewrite(Bridge bridge, List<LogicalRelation> relations, String decision) throws IOException {
     JsonNode all = JSON.readTree(decision);
     for (JsonNode each : all.get("stand_ins")) {
       LogicalRelation relation = relations.get(each.get("relation").asInt());
       standIns.put(relation, new StandIn(bridge, relation, each));
+      standIns.get(relation).rank(ranks);
     }
     for (JsonNode each : all.get("answers")) {
       answers.put(relations.get(each.get("relation").asInt()), each.get("values"));
@@ -57,6 +62,9 @@ final class Rewrite {
       children.add(made);
     }
     LogicalPlan made = changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+    if (made instanceof Join) {
+      made = KeyOrder.of((Join) made, ranks);
+    }
     return made.subqueries().isEmpty() ? made : (LogicalPlan) made.mapExpressions(new InExpressions());
   }
 

@@ -70,6 +70,15 @@ final class StandIn {
     return new Union(Scala.seq(left, projectedLike(left, chain, right, rest)), false, false);
   }
 
+  void rank(Map<Long, Integer> ranks) {
+    List<String> order = texts("order");
+    for (AttributeReference attribute : Scala.<AttributeReference>list(copy.output())) {
+      if (order.contains(attribute.name())) {
+        ranks.put(attribute.exprId().id(), order.indexOf(attribute.name()));
+      }
+    }
+  }
+
   private HadoopFsRelation source() {
     return (HadoopFsRelation) original.relation();
   }
