@@ -94,11 +94,13 @@ def require_no_clash(chosen: Sequence[Chosen], reading: Reading, index: str) -> 
         )
     seen: dict[str, str] = {}
     for column in chosen:
-        before = seen.get(column.name.lower())
+        before = seen.get(column.content.lower())
         if before is not None:
-            said = "twice" if before == column.name else f"beside {before}, which differs in case only"
+            said = (
+                "twice" if before == column.name else f"beside {before}, and an index cannot tell the two names apart"
+            )
             raise InvalidIndex(f"index {index}: column {column.name} is named {said}", detail="DUPLICATE_COLUMN")
-        seen[column.name.lower()] = column.name
+        seen[column.content.lower()] = column.name
 
 
 def require_keys(chosen: Iterable[Chosen], index: str) -> None:
@@ -217,4 +219,4 @@ def _is_kept(kind: TypeJson) -> bool:
 
 def _spoken(kind: str) -> str:
     parsed = type_json(kind)
-    return parsed if isinstance(parsed, str) else f"a {parsed['type']}"
+    return parsed if isinstance(parsed, str) else f"{'an' if parsed['type'] == 'array' else 'a'} {parsed['type']}"

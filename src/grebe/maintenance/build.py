@@ -6,7 +6,7 @@ Nothing here is visible to anybody until the caller commits it.
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
@@ -22,6 +22,9 @@ from grebe.sources import Source, settled_files
 from grebe.spark.content import write_content
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _AT_ONCE = 2
 
@@ -53,7 +56,7 @@ def build(source: SparkSource, log: Log, running: Running, planned: Mapping[str,
             own = IndexRows(rows, name)
             return _written(name, planned[name], own, covered, log, running), own
 
-        made = dict(zip(planned, _side_by_side(make, list(planned)), strict=True))
+        made = dict(zip(planned, _side_by_side(source.session, make, list(planned)), strict=True))
         _require_unchanged(source, files)
         for built, own in made.values():
             own.require(sum(file.rows for file in built.content))
@@ -70,14 +73,19 @@ def _written(name: str, planned: Planned, rows: IndexRows, covered: FileIds, log
     return Built(spec, planned.kind.described(spec, folder, log.store), covered)
 
 
-def _side_by_side(make: "Callable[[str], tuple[Built, IndexRows]]", names: list[str]) -> list[tuple[Built, IndexRows]]:
+def _side_by_side(
+    session: "SparkSession", make: "Callable[[str], tuple[Built, IndexRows]]", names: list[str]
+) -> list[tuple[Built, IndexRows]]:
     """Two at a time: while the one waits for its last tasks, or for the store, the other has the machine."""
     if len(names) == 1:
         return [make(names[0])]
-    from pyspark import inheritable_thread_target
+    import pyspark
 
+    # What the caller told Spark (a job group, a pool of the scheduler) holds for these threads too.
+    inherit = pyspark.inheritable_thread_target
+    inheriting = inherit(session)(make) if pyspark.__version__ >= "4" else inherit(make)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="grebe-build") as pool:
-        return list(pool.map(inheritable_thread_target(make), names))
+        return list(pool.map(inheriting, names))
 
 
 def _settled(source: SparkSource, log: Log, running: Running) -> FileList:

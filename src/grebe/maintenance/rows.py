@@ -7,7 +7,7 @@ kept on disk, as soon as it is read twice (several indexes, or an index that is 
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +72,6 @@ class TableRows:
             frame = frame.union(head)
         return frame
 
-    @property
-    def is_kept(self) -> bool:
-        return self._kept is not None
-
     def in_footers(self) -> "Future[int] | None":
         """The number of all rows, read beside Spark and without it; None where the files do not say."""
         lenient = any(name in _LENIENT for name, _ in self._source.reading.options)
@@ -107,7 +103,6 @@ class IndexRows:
         self._table = table
         self._index = index
         self._taken: DataFrame | None = None
-        self._observation: Any = None
         self._footers: Future[int] | None = None
 
     @property
@@ -121,23 +116,18 @@ class IndexRows:
         return self._table.some()
 
     def counted(self, frame: "DataFrame", whole: bool) -> "DataFrame":
-        from pyspark.sql import Observation, functions
-
+        """Counted by itself, not in passing: whatever lost rows on their way would lose them from such a count too."""
         self._taken = frame
         self._footers = self._table.in_footers() if whole else None
-        if self._footers is not None or self._table.is_kept:
-            return frame
-        self._observation = Observation()
-        return frame.observe(self._observation, functions.count(functions.lit(1)).alias("rows"))
+        return frame
 
     def require(self, written: int) -> None:
         """That just the rows that were taken have been written. Raises `CorruptIndex`."""
         if self._taken is None:
             return
-        taken = self._seen()
-        # What was observed in passing is too much where Spark ran a stage again, so it is counted anew before it is believed.
-        if taken != written and self._observation is not None:
-            taken = self._taken.count()
+        taken = self._footers.result() if self._footers is not None else int(self._taken.count())
+        if taken != written and self._footers is None:
+            taken = _count_whole(self._taken)
         if taken != written:
             raise CorruptIndex(
                 f"index {self._index}: {written:,} rows were written of {taken:,}; nothing was changed. Try again, and report it "
@@ -145,9 +135,11 @@ class IndexRows:
                 detail="ROWS",
             )
 
-    def _seen(self) -> int:
-        if self._footers is not None:
-            return self._footers.result()
-        if self._observation is not None:
-            return int(self._observation.get["rows"])
-        return int(self._taken.count()) if self._taken is not None else 0
+
+def _count_whole(frame: "DataFrame") -> int:
+    """Every column is read: a plain count reads none, and then finds records that a parser drops when it looks at them."""
+    from pyspark.sql import functions
+
+    names = [f"`{name.replace('`', '``')}`" for name in frame.columns]
+    (found,) = frame.agg(functions.count(functions.lit(1)), functions.max(functions.xxhash64(*names))).collect()
+    return int(found[0])

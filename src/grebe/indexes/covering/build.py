@@ -98,8 +98,8 @@ def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int) -> list[str |
     wanted = max(_LEAST_SAMPLED, parts * _SAMPLED_PER_PART)
     column = _content(key.content)
     sampled = kept.select(column).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
-    # The limit is there for the case that the number of rows was guessed far too low; it also makes one partition of all.
-    ordered = sampled.limit(_MOST_SAMPLED).sortWithinPartitions(column)
+    # The limit is there for the case that the number of rows was guessed far too low.
+    ordered = sampled.limit(_MOST_SAMPLED).repartition(1).sortWithinPartitions(column)
     return [row[0] for row in ordered.select(_text(column, key.type)).collect()]
 
 
