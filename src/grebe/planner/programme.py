@@ -174,7 +174,7 @@ class Programme:
                 tasks = meter.shuffled_partitions(child.rows * child.width) if keys else 1
                 cost += meter.shuffle(child.rows, child.width, tasks)
                 partitioning, shuffles = self._shuffled_by(keys), 1
-            unsorted = shuffles or None in needed or plan.order[: len(needed)] != needed
+            unsorted = shuffles or plan.order[: len(needed)] != needed
             cost += meter.sort(child.rows, tasks) if unsorted else 0.0
             cost += meter.group(child.rows, 1.0, tasks)
             step = Step(node, shuffles, shuffles * child.rows * child.width, int(bool(unsorted)))
@@ -191,7 +191,7 @@ class Programme:
             if node.everywhere:
                 tasks, partitioning = meter.shuffled_partitions(child.rows * child.width), None
                 cost += meter.shuffle(child.rows, child.width, tasks)
-            unsorted = node.everywhere or None in keys or plan.order[: len(keys)] != keys
+            unsorted = node.everywhere or plan.order[: len(keys)] != keys
             cost += meter.sort(child.rows, tasks) if unsorted else 0.0
             moved = child.rows * child.width * node.everywhere
             step = Step(node, int(node.everywhere), moved, int(unsorted))
