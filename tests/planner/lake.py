@@ -17,6 +17,7 @@ from grebe.planner.decision import Decision, StandIn
 from grebe.planner.query import Attribute, Key, Node, Query, Relation, Scan, Settings
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.predicate.bind import bind
+from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
 from grebe.predicate.tree import TRUE, Predicate
 
@@ -64,7 +65,7 @@ class Source:
         return replace(self, indexes=(*self.indexes, *indexes))
 
     def predicate(self, text: str) -> Predicate:
-        return bind(parse(text), self.reading.schema) if text else TRUE
+        return normalise(bind(parse(text), self.reading.schema)) if text else TRUE
 
 
 def content(

@@ -15,7 +15,6 @@ from grebe.planner.pruning import files_to_read
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
-from grebe.predicate.normalise import normalise
 from grebe.predicate.text import column_sql
 from grebe.predicate.tree import Path, Predicate, columns_of
 
@@ -36,16 +35,19 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A relation, its predicate normalised, and the columns that the predicate mentions."""
+    """A relation, and the columns that its predicate mentions."""
 
     relation: Relation
-    predicate: Predicate
     mentions: frozenset[Path]
+
+    @property
+    def predicate(self) -> Predicate:
+        """Taken as it is: one that is not normalised is only understood less."""
+        return self.relation.predicate
 
 
 def asked_of(relation: Relation) -> Asked:
-    predicate = normalise(relation.predicate)
-    return Asked(relation, predicate, columns_of(predicate))
+    return Asked(relation, columns_of(relation.predicate))
 
 
 def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, config: Config) -> Candidate | Reason:

@@ -40,7 +40,8 @@ class Relation:
     required: frozenset[Path]
     """Columns (or fields, where only these are used) that the plan needs."""
     predicate: Predicate
-    """What holds of every row that the plan lets through, directly above the scan; bound, TRUE if nothing is known."""
+    """What holds of every row that the plan lets through, directly above the scan; bound, best normalised too,
+    TRUE if nothing is known."""
     listed: FileIds
     """Registered files that the scan reads."""
     listed_bytes: int
