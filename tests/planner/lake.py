@@ -29,7 +29,6 @@ SETTINGS = Settings(
     adaptive=True,
     adaptive_broadcast_bytes=10 * 1024 * 1024,
     bucketing=True,
-    version=(4, 1),
 )
 NO_BROADCAST = replace(SETTINGS, broadcast_bytes=-1, adaptive_broadcast_bytes=-1)
 

@@ -197,14 +197,6 @@ def test_appended_files_cost_one_shuffle_of_their_rows() -> None:
     assert decision.after.shuffle_bytes < decision.before.shuffle_bytes / 5
 
 
-def test_before_spark_4_1_a_hybrid_scan_has_no_partitioning() -> None:
-    stale = by_key(LEFT, covered=range(7))
-    old = replace(NO_BROADCAST, version=(3, 5))
-    decision = joined(LEFT.having(stale), RIGHT.having(by_key(RIGHT)), settings=old)
-    assert picked(decision).get("left#0") in (None, "by_k/0")
-    assert decision.after.shuffles == 1
-
-
 def test_several_runs_are_merged_rather_than_sorted() -> None:
     decision = joined(LEFT.having(by_key(LEFT, runs=4)), RIGHT.having(by_key(RIGHT)))
     assert picked(decision) == {"left#0": "by_k/16s", "right#1": "by_k/16s"}

@@ -28,6 +28,8 @@ class Rates:
     remote_open: float = 40e-3
     """The same in an object store, where it is some requests."""
     task: float = 2.5e-3
+    stage: float = 12e-3
+    """A shuffle is one more stage to plan, to start and to wait for; elapsed."""
     shuffled_row: float = 350e-9
     shuffled_byte: float = 10e-9
     """Written, sent and read again."""
@@ -128,9 +130,8 @@ class Meter:
     def shuffle(self, rows: float, width: float, partitions: int) -> float:
         """Work before the shuffle is taken to use all cores."""
         work = rows * (self.rates.shuffled_row + width * self.rates.shuffled_byte)
-        return _MILLISECONDS * (
-            work / 2 * (1.0 / self.settings.cores + self.spread(partitions)) + self._tasks(partitions)
-        )
+        shared = work / 2 * (1.0 / self.settings.cores + self.spread(partitions))
+        return _MILLISECONDS * (self.rates.stage + shared + self._tasks(partitions))
 
     def sort(self, rows: float, partitions: float) -> float:
         together = max(2.0, rows / max(1.0, partitions))

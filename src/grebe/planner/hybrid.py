@@ -26,7 +26,7 @@ class Coverage:
     appended: float
     """The share of the query's bytes that is read directly."""
     deleted: float
-    """The share of the copy's source bytes that belongs to files which the query does not read."""
+    """The share of the copy's source bytes that belongs to files which are gone from the table."""
 
     @property
     def exact(self) -> bool:
@@ -50,7 +50,7 @@ def coverage(relation: Relation, table: KnownTable, copy: Copy) -> Coverage:
         direct_bytes=direct_bytes,
         source_bytes=source_bytes,
         appended=_share(direct_bytes, relation.bytes, direct_files),
-        deleted=_share(table.bytes_of(gone), source_bytes, len(gone)) if gone else 0.0,
+        deleted=_share(table.bytes_of(gone), source_bytes, len(gone)) if gone and relation.whole else 0.0,
     )
 
 

@@ -16,8 +16,6 @@ from grebe.planner.shapes import Attributes, Class
 from grebe.planner.sizes import projected_share, stored_bytes, type_of_path
 from grebe.predicate.tree import Path
 
-HYBRID_KEEPS_PARTITIONS = (4, 1)
-"""The first Spark whose union of equally partitioned branches stays partitioned."""
 _FIELD = "string"
 """Taken for the type of a field inside a column."""
 _LINEAGE = "int"
@@ -144,9 +142,8 @@ class StandInOptions:
     def options(self, wanted: Wanted, counts: frozenset[int]) -> list[Option]:
         found = [self._option(0, False, None, ())]
         settings = self._meter.settings
-        hybrid = self._candidate.coverage.direct_files > 0
         layout = self._candidate.copy.layout
-        if layout.buckets > 0 and settings.bucketing and not (hybrid and settings.version < HYBRID_KEEPS_PARTITIONS):
+        if layout.buckets > 0 and settings.bucketing:
             classes = self._classes(layout.bucket_by)
             if classes and len(classes) == len(layout.bucket_by) and wanted.partitioned.issuperset(classes):
                 order = _leading(self._classes(layout.sort_by), wanted.ordered)

@@ -49,6 +49,8 @@ class Relation:
     unregistered_bytes: int
     obstacle: Reason | None = None
     """Why no index can serve this scan at all."""
+    whole: bool = True
+    """The scan lists all files of the table. Of one that lists a part (a folder, some partitions), the others are not gone."""
 
     @property
     def bytes(self) -> int:
@@ -162,7 +164,6 @@ class Settings:
     adaptive: bool
     adaptive_broadcast_bytes: int
     bucketing: bool
-    version: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Attached:
 def attached(session: "SparkSession", config: Config) -> Attached:
     """Puts the rule into the session, once; a second call takes over with its own settings. `session` is a classic one."""
     shim = load(session)
-    planning = Planning(session, shim, Tables(session, shim, config), config)
+    planning = Planning(shim, Tables(session, shim, config), config)
     shim.answer_with(planning.answer)
     shim.bridge.attach(session._jsparkSession)
     shim.bridge.setEnabled(config.enabled)

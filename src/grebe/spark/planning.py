@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grebe.config import Config
 from grebe.errors import GrebeError
@@ -25,10 +25,9 @@ from grebe.spark.read_plan import SETTINGS, read_plan
 from grebe.spark.shim import Shim
 from grebe.spark.tables import NOTHING_SECONDS, Found, Tables
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _logger = logging.getLogger("grebe.spark")
+# The file index of a catalog's table, after partitions were left out by the query's filters.
+_PRUNED = ".PrunedInMemoryFileIndex"
 _NO_READING = Reading("", (), ())
 _NO_FILES = FileIds.of_ranges(())
 
@@ -42,12 +41,11 @@ class Planned:
 
 
 class Planning:
-    def __init__(self, session: "SparkSession", shim: Shim, tables: Tables, config: Config) -> None:
+    def __init__(self, shim: Shim, tables: Tables, config: Config) -> None:
         self.tables = tables
         self._shim = shim
         self._config = config
         self._cores = int(shim.context.defaultParallelism)
-        self._version = (int(session.version.split(".")[0]), int(session.version.split(".")[1]))
         self._awaited: dict[str, list[Planned]] = {}
         self._lock = threading.Lock()
         shim.bridge.setSettings(shim.java_list([*readings.SETTINGS, *SETTINGS]))
@@ -114,6 +112,7 @@ class Planning:
             unregistered_files=files["others"],
             unregistered_bytes=files["other_bytes"],
             obstacle=_in_the_way(name, described, asked["flags"], files["twice"]),
+            whole=described["roots"] == [table.table.uri] and not described["files_class"].endswith(_PRUNED),
         )
 
 

@@ -1,7 +1,7 @@
 """Spark's optimised plan, as the Java part describes it, as the planner's `Query`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grebe.files import FileIds
@@ -122,9 +122,7 @@ _NODES: dict[str, Callable[[_Reader, Json], Node]] = {
 }
 
 
-def read_plan(
-    question: Json, relation_of: Callable[[int, Json], Relation], cores: int, version: tuple[int, int]
-) -> Query:
+def read_plan(question: Json, relation_of: Callable[[int, Json], Relation], cores: int) -> Query:
     """`relation_of` finds the table behind a relation; what only the plan knows of it is filled in here."""
     reader = _Reader()
     for number, described in enumerate(question["relations"]):
@@ -136,7 +134,7 @@ def read_plan(
         for number, described in enumerate(question["relations"])
     )
     only, without = _allowed(question)
-    return Query(roots, relations, _settings(question["settings"], cores, version), only, without)
+    return Query(roots, relations, _settings(question["settings"], cores), only, without)
 
 
 def _allowed(question: Json) -> tuple[frozenset[str] | None, frozenset[str]]:
@@ -162,19 +160,11 @@ def _filled(relation: Relation, described: Json, reader: _Reader) -> Relation:
         for (column, path), number in reader.fields.items()
         if column in names
     ]
-    return Relation(
-        number=relation.number,
-        table=relation.table,
-        name=relation.name,
-        reading=relation.reading,
+    return replace(
+        relation,
         attributes=(*whole, *inner),
         required=_required(described["uses"], names),
         predicate=reader.predicate(relation.number),
-        listed=relation.listed,
-        listed_bytes=relation.listed_bytes,
-        unregistered_files=relation.unregistered_files,
-        unregistered_bytes=relation.unregistered_bytes,
-        obstacle=relation.obstacle,
     )
 
 
@@ -197,7 +187,7 @@ def _hint(text: str) -> str | None:
     return None
 
 
-def _settings(values: Mapping[str, str | None], cores: int, version: tuple[int, int]) -> Settings:
+def _settings(values: Mapping[str, str | None], cores: int) -> Settings:
     threshold = _bytes(values["spark.sql.autoBroadcastJoinThreshold"], 10 * 1024**2)
     return Settings(
         cores=cores,
@@ -206,7 +196,6 @@ def _settings(values: Mapping[str, str | None], cores: int, version: tuple[int, 
         adaptive=values["spark.sql.adaptive.enabled"] != "false",
         adaptive_broadcast_bytes=_bytes(values["spark.sql.adaptive.autoBroadcastJoinThreshold"], threshold),
         bucketing=values["spark.sql.sources.bucketing.enabled"] != "false",
-        version=version,
     )
 
 
