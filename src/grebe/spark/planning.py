@@ -53,13 +53,13 @@ class Planning:
     def answer(self, question: str) -> str:
         """The text that `Rewriting` carries out; empty: leave the plan as it is."""
         number, _, text = question.partition(" ")
+        if number == "lost":
+            self.tables.lost(text)
+            return ""
         asked = json.loads(text)
         found: dict[int, Found] = {}
         query = read_plan(
-            asked,
-            lambda i, described: self._relation(int(number), i, described, asked, found),
-            self._cores,
-            self._version,
+            asked, lambda i, described: self._relation(int(number), i, described, asked, found), self._cores
         )
         tables = {one.table.uri: one.table for one in found.values()}
         if not tables and not asked["token"]:
