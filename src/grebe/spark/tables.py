@@ -20,6 +20,7 @@ from grebe.files import RegisteredFiles, canonical_uri
 from grebe.indexes.kind import Copy
 from grebe.indexes.registry import kind_named
 from grebe.log.commit import Log
+from grebe.log.entry import ContentFile
 from grebe.log.location import places
 from grebe.log.registration import Registry
 from grebe.log.states import ACTIVE, IndexState, TableState
@@ -59,7 +60,8 @@ class _Followed:
         self._session = session
         self._sent = 0
         self._copies: dict[str, tuple[IndexState, Copy | None]] = {}
-        self._aside: dict[str, str] = {}
+        self._aside: dict[str, tuple[tuple[ContentFile, ...], str]] = {}
+        """Content that is not used any more, and why; once the index has other content it is used again."""
         self._found: Found | None = None
         self.looked_at = -1.0
 
@@ -79,8 +81,10 @@ class _Followed:
 
     def set_aside(self, index: str, why: str) -> None:
         with self.lock:
-            self._aside[index] = why
-            self._found = None if self._found is None else self._known()
+            state = self._log.state.index(index)
+            if state is not None:
+                self._aside[index] = (state.content, why)
+                self._found = self._known()
 
     def _known(self) -> Found:
         state = self._log.state
@@ -104,13 +108,15 @@ class _Followed:
             self._shim.bridge.snapshot(key)
 
     def _index(self, index: IndexState) -> KnownIndex:
-        aside = self._aside.get(index.name, "")
+        content, aside = self._aside.get(index.name, ((), ""))
+        if content != index.content:
+            aside = ""
         try:
             copy = self._copy(index) if index.state == ACTIVE and not aside else None
         except GrebeError as problem:
             _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
             copy, aside = None, problem.code
-            self._aside[index.name] = aside
+            self._aside[index.name] = (index.content, aside)
         return KnownIndex(index.name, index.spec.kind, index.state, copy, aside)
 
     def _copy(self, index: IndexState) -> Copy | None:
