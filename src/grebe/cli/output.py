@@ -3,7 +3,7 @@
 import datetime
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
@@ -45,10 +45,9 @@ class Text:
         rich.console.Console(width=None if sys.stdout.isatty() else 10_000, highlight=False).print(table)
 
     def one(self, row: Row) -> None:
-        width = max(map(len, row), default=0)
-        for name, value in row.items():
-            if text := _for_people(value):
-                sys.stdout.write(f"{name.replace('_', ' '):{width}}  {text}\n")
+        facts = list(_facts(row))
+        width = max((len(name) for name, _ in facts), default=0)
+        sys.stdout.writelines(f"{name:{width}}  {text}\n" for name, text in facts)
 
     def note(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
@@ -66,6 +65,15 @@ class Json:
 
     def note(self, text: str) -> None:
         pass
+
+
+def _facts(row: Row) -> Iterator[tuple[str, str]]:
+    """Names and texts, those of what is itself a thing below it; without what is empty."""
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", text) for inner, text in _facts(value))
+        elif text := _for_people(value):
+            yield name.replace("_", " "), text
 
 
 def _for_people(value: object) -> str:
