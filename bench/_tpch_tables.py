@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FILES_OF_A_TABLE = 8
-_SMALL_FILES = 1_000
+_SMALL_FILES, _SCALE_OF_SMALL_FILES = 1_000, 0.1
 
 
 def range_filter(
@@ -25,10 +25,11 @@ def range_filter(
     first = int(6_000_000 * factor * 0.42)
     last = first + int(6_000_000 * factor * 0.01)
     sql = (
-        "SELECT count(*), sum(l_extendedprice), min(l_shipdate) FROM lineitem"
-        f" WHERE l_orderkey BETWEEN {first} AND {last}"
+        "SELECT count(*), sum(l_quantity), sum(l_extendedprice), sum(l_discount), min(l_shipdate), max(l_partkey), max(l_suppkey)"
+        f" FROM lineitem WHERE l_orderkey BETWEEN {first} AND {last}"
     )
-    index = grebe.Covering("by_key", on=["l_orderkey"], include=["l_extendedprice", "l_shipdate"], buckets=0)
+    columns = ["l_partkey", "l_suppkey", "l_quantity", "l_extendedprice", "l_discount", "l_shipdate"]
+    index = grebe.Covering("by_key", on=["l_orderkey"], include=columns, buckets=0)
     for layout, data in (("in order", tpch.generate(factor)), ("in no order", _in_no_order(factor))):
         tables = folder / f"range {layout}"
         working_copy(data / "lineitem", tables / "lineitem")
@@ -37,12 +38,11 @@ def range_filter(
         with_and_without(spark, lake, sql, runs).report(f"range of 1% of l_orderkey, rows {layout}", report)
 
 
-def small_files(
-    lake: "grebe.Lake", spark: "SparkSession", folder: Path, factor: float, runs: int, report: Report
-) -> None:
+def small_files(lake: "grebe.Lake", spark: "SparkSession", folder: Path, runs: int, report: Report) -> None:
+    """Files of some twenty kilobytes, as something that writes every few minutes leaves them."""
     tables = folder / "small files"
-    working_copy(tpch.generate(factor, parts=_SMALL_FILES, tables=["lineitem"]) / "lineitem", tables / "lineitem")
-    working_copy(tpch.generate(factor) / "orders", tables / "orders")
+    working_copy(tpch.generate(_SCALE_OF_SMALL_FILES, parts=_SMALL_FILES, tables=["lineitem"]), tables)
+    working_copy(tpch.generate(_SCALE_OF_SMALL_FILES) / "orders", tables / "orders")
     indexes = {
         "lineitem": [
             grebe.Covering("by_part", on=["l_partkey"], include=["l_quantity", "l_extendedprice"]),
@@ -52,7 +52,7 @@ def small_files(
     }
     create(lake, spark, tables, indexes)
     tpch.register(spark, tables, tables=list(indexes))
-    lookup = f"SELECT l_partkey, l_quantity, l_extendedprice FROM lineitem WHERE l_partkey = {int(77_777 * factor)}"
+    lookup = "SELECT l_partkey, l_quantity, l_extendedprice FROM lineitem WHERE l_partkey = 7777"
     with_and_without(spark, lake, lookup, runs).report("1,000 small files, lookup", report)
     join = (
         "SELECT o_orderpriority, count(*), sum(l_extendedprice * (1 - l_discount))"

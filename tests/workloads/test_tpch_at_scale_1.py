@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import grebe
 from testbed import tpch
 from tests.workloads.tpch_lake import TpchLake
 from tests.workloads.workload import NO_BROADCAST, NOT_ADAPTIVE
@@ -18,8 +19,10 @@ SETTINGS: tuple[dict[str, str], ...] = ({}, NO_BROADCAST, NOT_ADAPTIVE, {**NO_BR
 
 @pytest.fixture(scope="module")
 def young(request: pytest.FixtureRequest, spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> TpchLake:
-    data = tpch.generate(1, request.param, parts=22)
-    return TpchLake.indexed(spark, data, tmp_path_factory.mktemp(f"tpch-1-{request.param}"), request.param)
+    format = request.param
+    session = spark.newSession()
+    data, target = tpch.generate(1, format, parts=22), tmp_path_factory.mktemp(f"tpch-1-{format}")
+    return TpchLake.indexed(session, grebe.attach(session), data, target, format)
 
 
 @pytest.fixture(scope="module")

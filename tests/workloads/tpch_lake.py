@@ -1,5 +1,6 @@
 """The tables of TPC-H with their indexes, young at first: what the tests of TPC-H run against."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,14 +27,19 @@ class TpchLake:
     format: str
 
     @staticmethod
-    def indexed(spark: "SparkSession", data: Path, target: Path, format: str = "parquet") -> "TpchLake":
-        """The indexes cover all files but those that are kept back."""
-        session = spark.newSession()
-        workload = Workload(session, grebe.attach(session), duckdb.connect())
-        lake = TpchLake(workload, YoungLake.of(data, target), format)
-        create(workload.lake, session, lake.tables.folder, INDEXES, format)
-        lake.look()
-        return lake
+    def indexed(
+        session: "SparkSession",
+        lake: "grebe.Lake",
+        data: Path,
+        target: Path,
+        format: str = "parquet",
+        tables: Iterable[str] = tuple(INDEXES),
+    ) -> "TpchLake":
+        """The indexes of these tables cover all their files but those that are kept back."""
+        made = TpchLake(Workload(session, lake, duckdb.connect()), YoungLake.of(data, target), format)
+        create(lake, session, made.tables.folder, {table: INDEXES[table] for table in tables}, format)
+        made.look()
+        return made
 
     def look(self) -> None:
         """Both engines list the files anew."""

@@ -1,11 +1,11 @@
 """A lake with indexes, a Spark that uses them, and DuckDB as a witness: their answers to a query are the same."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grebe
+from bench._session import configured
 from testbed.answers import Answer, Order, differences, of_duckdb, of_spark, order_of, without_limit
 
 if TYPE_CHECKING:
@@ -56,14 +56,3 @@ class Workload:
         self.lake.enabled = True
         with configured(self.spark, settings):
             return list(self.lake.explain(self.spark.sql(self.in_spark(sql))).to_dict()["used"])
-
-
-@contextmanager
-def configured(spark: "SparkSession", settings: Mapping[str, str]) -> Iterator[None]:
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in settings:
-            spark.conf.unset(key)
