@@ -50,18 +50,18 @@ def shown(found: list[Option]) -> list[str]:
 
 
 def test_a_copy_is_read_as_files_as_written_in_order_or_with_fewer_partitions() -> None:
-    assert shown(options(by_k())) == ["0", "16", "16s", "4"]
+    assert shown(options(by_k())) == ["0", "16", "16s", "8"]
 
 
 def test_what_no_node_can_use_is_not_offered() -> None:
     assert shown(options(by_k(), wanted=())) == ["0"]
-    assert shown(options(by_k(), ordered=())) == ["0", "16", "4"]
+    assert shown(options(by_k(), ordered=())) == ["0", "16", "8"]
     assert shown(options(by_k(), settings=replace(NO_BROADCAST, bucketing=False))) == ["0"]
     assert shown(options(by_k(0))) == ["0"]
 
 
 def test_the_counts_of_other_copies_are_offered_as_far_as_they_divide() -> None:
-    assert shown(options(by_k(24), counts=frozenset({24, 16, 7}))) == ["0", "24", "24s", "8", "8s", "4"]
+    assert shown(options(by_k(24), counts=frozenset({24, 16, 7}))) == ["0", "24", "24s", "8", "8s"]
 
 
 def test_an_order_is_free_only_for_one_run_read_as_written() -> None:

@@ -20,7 +20,7 @@ _FIELD = "string"
 """Taken for the type of a field inside a column."""
 _LINEAGE = "int"
 _STAND_IN_FORMAT = "parquet"
-_TASKS_A_CORE = 2
+_TASKS_A_CORE = 4
 _BARELY = 1e-6
 """Being in order is a favour that nobody should ask for without need, even where it is free."""
 
