@@ -33,7 +33,8 @@ public final class Bridge {
   final Counters counters = new Counters();
   final Map<Long, List<LogicalRelation>> questions = new ConcurrentHashMap<>();
   private final AtomicLong numbers = new AtomicLong();
-  private final Watch watch = new Watch(this);
+  private final Watch watch = new Watch();
+  private final Losses losses = new Losses(this);
   private final Set<SparkSession> watched = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
   private final Set<SparkSessionExtensions> reached = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
   volatile boolean enabled = true;
@@ -54,6 +55,9 @@ public final class Bridge {
     }
     if (watched.add(session)) {
       session.listenerManager().register(watch);
+      if (watched.size() == 1) {
+        session.sparkContext().addSparkListener(losses);
+      }
     }
     try {
       HintParser.install(session);
@@ -83,6 +87,12 @@ public final class Bridge {
   public void detach(SparkSession session) throws ReflectiveOperationException {
     everywhere = false;
     HintParser.remove(session);
+    if (watched.remove(session)) {
+      session.listenerManager().unregister(watch);
+      if (watched.isEmpty()) {
+        session.sparkContext().removeSparkListener(losses);
+      }
+    }
     List<Object> others = new ArrayList<>();
     for (Object rule : Scala.list(session.experimental().extraOptimizations())) {
       if (!(rule instanceof Rewriting)) {
@@ -145,9 +155,9 @@ public final class Bridge {
   }
 
   /** A task did not find a file of an index, or could not read it. */
-  void lost(String path) {
+  void lost(Path path) {
     contents.forgetAll();
-    python.apply("lost " + Snapshot.canonical(new Path(path)));
+    python.apply("lost " + Snapshot.canonical(path));
   }
 
   public String plans(Dataset frame) {

@@ -23,16 +23,20 @@ final class Content extends Files {
   /** Names the files that are read beside this; empty if there are none. */
   final String pair;
 
-  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair) {
+  /** The roots of the table that this is read instead of. */
+  final List<Path> table;
+
+  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair, List<Path> table) {
     this.key = key;
     this.runs = runs;
     this.buckets = buckets;
     this.order = order;
     this.pair = pair;
+    this.table = table;
   }
 
   Content only(List<FileStatus> run) {
-    return new Content(key, Arrays.asList(run), buckets, order, pair);
+    return new Content(key, Arrays.asList(run), buckets, order, pair, table);
   }
 
   @Override

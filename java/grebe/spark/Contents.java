@@ -31,6 +31,15 @@ final class Contents {
   };
   private final Map<String, List<FileStatus>> found = new HashMap<>();
 
+  static final class Missing extends IOException {
+    final Path path;
+
+    Missing(Path path) {
+      super("a file of the index is missing: " + path);
+      this.path = path;
+    }
+  }
+
   synchronized boolean has(String key) {
     return named.containsKey(key);
   }
@@ -44,6 +53,18 @@ final class Contents {
       }
     }
     named.put(key, paths);
+  }
+
+  /** The file of an index with this name, or null. */
+  synchronized Path named(String file) {
+    for (List<Path> paths : named.values()) {
+      for (Path path : paths) {
+        if (path.getName().equals(file)) {
+          return path;
+        }
+      }
+    }
+    return null;
   }
 
   /** Whatever was found is looked up again. */
@@ -66,7 +87,7 @@ final class Contents {
         }
         FileStatus status = there.get(path);
         if (status == null) {
-          throw new IOException("a file of the index is missing: " + path);
+          throw new Missing(path);
         }
         known.add(status);
       }

@@ -95,6 +95,10 @@ final class Description {
     for (Object expression : Scala.list(plan.expressions())) {
       uses.of((Expression) expression);
     }
+    if (plan instanceof Sample) {
+      // Which rows it takes hangs on where they lie.
+      uses.flags.add("nondeterministic");
+    }
     for (Object subquery : Scala.list(plan.subqueries())) {
       subqueries.add((LogicalPlan) subquery);
     }
@@ -223,8 +227,10 @@ final class Description {
     long otherBytes = 0;
     boolean twice = false;
     HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
+    Moments moments = new Moments(relation);
     for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
       for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
+        moments.look((PartitionDirectory) each, file.getPath());
         int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
         if (id >= 0) {
           twice |= ids.get(id);
@@ -238,6 +244,7 @@ final class Description {
     }
     Json json = new Json().open().key("ids").text(Snapshot.ranges(ids)).key("bytes").number(known);
     json.key("others").number(others).key("other_bytes").number(otherBytes);
+    json.key("elsewhere").truth(moments.elsewhere);
     // Such a file is read twice; an index has its rows once.
     return json.key("twice").truth(twice).close().toString();
   }

@@ -1,5 +1,8 @@
 package grebe.spark;
 
+import java.util.List;
+
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -10,6 +13,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 
 /** A query planned with and without indexes, and what a query that ran has read. */
@@ -56,10 +60,11 @@ final class Explaining {
 
   private static void roots(Json json, SparkPlan plan) {
     if (plan instanceof FileSourceScanExec) {
+      FileIndex files = ((FileSourceScanExec) plan).relation().location();
+      // What was cached may have been read from an index itself.
+      List<Path> roots = files instanceof Content ? ((Content) files).table : Scala.list(files.rootPaths());
       json.list();
-      for (Object root : Scala.list(((FileSourceScanExec) plan).relation().location().rootPaths())) {
-        json.text(Snapshot.canonical((org.apache.hadoop.fs.Path) root));
-      }
+      roots.forEach(root -> json.text(Snapshot.canonical(root)));
       json.endList();
     }
     below(plan, each -> roots(json, each));

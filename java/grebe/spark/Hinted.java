@@ -17,13 +17,14 @@ public final class Hinted extends LogicalPlan {
     this.query = query;
   }
 
-  /** The texts of all hints in a plan. */
+  /** The texts of all hints in a plan, its subqueries included. */
   static List<String> in(LogicalPlan plan) {
     List<String> found = new ArrayList<>();
     if (plan instanceof Hinted) {
       found.add(((Hinted) plan).hint);
     }
     Scala.<LogicalPlan>list(plan.children()).forEach(child -> found.addAll(in(child)));
+    Scala.<LogicalPlan>list(plan.subqueries()).forEach(subquery -> found.addAll(in(subquery)));
     return found;
   }
 
@@ -38,7 +39,8 @@ public final class Hinted extends LogicalPlan {
       changed |= made != child;
       children.add(made);
     }
-    return changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+    LogicalPlan made = changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+    return Subqueries.changed(made, subquery -> in(subquery).isEmpty() ? subquery : Rewriting.tidy(removed(subquery)));
   }
 
   @Override

@@ -6,7 +6,10 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+
+import scala.runtime.AbstractFunction0;
 
 /** Parquet under a name that other engines take for nothing of theirs, with the task's number where Spark looks for a bucket's. */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -39,7 +42,18 @@ public final class IndexFormat extends ParquetFileFormat {
 
     @Override
     public OutputWriter newInstance(String path, StructType schema, TaskAttemptContext context) {
-      return parquet.newInstance(path, schema, context);
+      SQLConf conf = new SQLConf();
+      for (Object each : Scala.list(SQLConf.get().getAllConfs())) {
+        conf.setConfString((String) ((scala.Tuple2) each)._1(), (String) ((scala.Tuple2) each)._2());
+      }
+      // Whatever the session says: days as they are, which the bounds of the files are compared by.
+      conf.setConfString("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED");
+      return (OutputWriter) SQLConf.withExistingConf(conf, new AbstractFunction0<OutputWriter>() {
+        @Override
+        public OutputWriter apply() {
+          return parquet.newInstance(path, schema, context);
+        }
+      });
     }
   }
 }

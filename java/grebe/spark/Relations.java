@@ -5,13 +5,20 @@ import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** The one relation of files that a frame reads: what it is, its files, and the same with lineage. */
@@ -76,8 +83,8 @@ final class Relations {
     HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
     Numbered files = new Numbered(relation.location(), registered, column);
     scala.collection.immutable.Map options = (scala.collection.immutable.Map) relation.options().updated(Rewriting.MARK, "build");
-    HadoopFsRelation numbered = new HadoopFsRelation(files, files.partitionSchema(), relation.dataSchema(), scala.Option.empty(),
-        relation.fileFormat(), options, relation.sparkSession());
+    HadoopFsRelation numbered = new HadoopFsRelation(files, files.partitionSchema(), unpadded(relation.dataSchema()),
+        scala.Option.empty(), relation.fileFormat(), options, relation.sparkSession());
     SparkSession session = frame.sparkSession();
     return session.baseRelationToDataFrame(numbered);
   }
@@ -88,9 +95,37 @@ final class Relations {
 
   private static LogicalPlan bare(LogicalPlan plan) {
     LogicalPlan at = plan;
-    while (at instanceof SubqueryAlias) {
-      at = ((SubqueryAlias) at).child();
+    while (at instanceof SubqueryAlias || pads(at)) {
+      at = (LogicalPlan) at.children().head();
     }
     return at;
+  }
+
+  /** Whether it only fills columns of type CHAR up with blanks, which Spark puts over every scan of such a table. */
+  private static boolean pads(LogicalPlan plan) {
+    if (!(plan instanceof Project)) {
+      return false;
+    }
+    List<NamedExpression> list = Scala.list(((Project) plan).projectList());
+    List<Attribute> below = Scala.list(plan.children().head().output());
+    boolean pads = list.size() == below.size();
+    for (int i = 0; pads && i < list.size(); i++) {
+      NamedExpression each = list.get(i);
+      boolean same = each instanceof Attribute && each.exprId().equals(below.get(i).exprId());
+      boolean padded = each instanceof Alias && each.name().equals(below.get(i).name())
+          && ((Alias) each).child().toString().contains("readSidePadding");
+      pads = same || padded;
+    }
+    return pads;
+  }
+
+  /** The index keeps texts as the files have them; the padding comes over it as over the files. */
+  private static StructType unpadded(StructType schema) {
+    StructType made = new StructType();
+    for (StructField field : schema.fields()) {
+      Metadata plain = new MetadataBuilder().withMetadata(field.metadata()).remove("__CHAR_VARCHAR_TYPE_STRING").build();
+      made = made.add(new StructField(field.name(), field.dataType(), field.nullable(), plain));
+    }
+    return made;
   }
 }

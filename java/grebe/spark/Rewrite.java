@@ -13,7 +13,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -21,8 +20,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-
-import scala.runtime.AbstractFunction1;
 
 /** Puts a decision into a plan. A scan is replaced together with the filters and projections right above it. */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -65,7 +62,7 @@ final class Rewrite {
     if (made instanceof Join) {
       made = KeyOrder.of((Join) made, ranks);
     }
-    return made.subqueries().isEmpty() ? made : (LogicalPlan) made.mapExpressions(new InExpressions());
+    return Subqueries.changed(made, this::of);
   }
 
   /** Projections and filters from the top down to the relation, which comes last. */
@@ -83,7 +80,7 @@ final class Rewrite {
   private List<LogicalPlan> withSubqueries(List<LogicalPlan> chain) {
     List<LogicalPlan> made = new ArrayList<>();
     for (LogicalPlan node : chain) {
-      made.add(node.subqueries().isEmpty() ? node : (LogicalPlan) node.mapExpressions(new InExpressions()));
+      made.add(Subqueries.changed(node, this::of));
     }
     return made;
   }
@@ -121,26 +118,6 @@ final class Rewrite {
         return Byte.valueOf(text);
       default:
         throw new IllegalStateException("no answer of type " + type + " from metadata");
-    }
-  }
-
-  private final class InExpressions extends AbstractFunction1<Expression, Expression> {
-    @Override
-    public Expression apply(Expression expression) {
-      List<Expression> children = new ArrayList<>();
-      boolean changed = false;
-      for (Expression child : Scala.<Expression>list(expression.children())) {
-        Expression made = apply(child);
-        changed |= made != child;
-        children.add(made);
-      }
-      Expression made = changed ? (Expression) expression.withNewChildren(Scala.seq(children)) : expression;
-      if (made instanceof SubqueryExpression) {
-        LogicalPlan before = (LogicalPlan) ((SubqueryExpression) made).plan();
-        LogicalPlan after = of(before);
-        return after == before ? made : (Expression) ((SubqueryExpression) made).withNewPlan(after);
-      }
-      return made;
     }
   }
 }

@@ -36,14 +36,18 @@ public final class Rewriting extends Rule {
     long start = System.nanoTime();
     try {
       return decided((LogicalPlan) node);
+    } catch (Throwable problem) {
+      bridge.failed(problem);
+      return node;
     } finally {
       bridge.counters.nanoseconds.addAndGet(System.nanoTime() - start);
     }
   }
 
-  private LogicalPlan decided(LogicalPlan whole) {
+  private LogicalPlan decided(LogicalPlan whole) throws Exception {
     List<String> hints = Hinted.in(whole);
-    if (hints.isEmpty()) {
+    // A subquery is decided with the plan it belongs to, and must stay on top here: the optimizer takes it apart again.
+    if (hints.isEmpty() || whole instanceof Subquery) {
       return decided(whole, hints);
     }
     // On top it is in nobody's way, and there it stays: the optimizer asks again until nothing changes.
@@ -53,17 +57,18 @@ public final class Rewriting extends Rule {
     return onTop && made == plan ? whole : new Hinted(String.join(";", hints), made);
   }
 
-  private LogicalPlan decided(LogicalPlan plan, List<String> hints) {
+  private LogicalPlan decided(LogicalPlan plan, List<String> hints) throws Exception {
     bridge.counters.plans.incrementAndGet();
-    // A subquery is decided with the plan it belongs to.
     if (!bridge.enabled || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
       return plan;
     }
     try {
       return rewritten(plan, hints);
-    } catch (Throwable problem) {
-      bridge.failed(problem);
-      return plan;
+    } catch (Contents.Missing gone) {
+      // Without that index there may be another one.
+      bridge.failed(gone);
+      bridge.lost(gone.path);
+      return rewritten(plan, hints);
     }
   }
 
@@ -92,7 +97,7 @@ public final class Rewriting extends Rule {
   }
 
   /** What was put on top of a query with a hint can move into it once the hint is away. */
-  private static LogicalPlan tidy(LogicalPlan plan) {
+  static LogicalPlan tidy(LogicalPlan plan) {
     LogicalPlan pushed = (LogicalPlan) PushDownPredicates$.MODULE$.apply(plan);
     return (LogicalPlan) ColumnPruning$.MODULE$.apply(pushed);
   }

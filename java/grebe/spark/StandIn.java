@@ -92,11 +92,17 @@ final class StandIn {
   }
 
   private HadoopFsRelation over(Files files, StructType schema, Option buckets, boolean index) {
-    scala.collection.immutable.Map options = index
-        ? (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty() : source().options();
+    scala.collection.immutable.Map options = index ? strictly() : source().options();
     return new HadoopFsRelation(files, files.partitionSchema(), schema, buckets,
         index ? new ParquetFileFormat() : source().fileFormat(),
         (scala.collection.immutable.Map) options.updated(Rewriting.MARK, "stand-in"), source().sparkSession());
+  }
+
+  /** Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's. */
+  private static scala.collection.immutable.Map strictly() {
+    scala.collection.immutable.Map none = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    return (scala.collection.immutable.Map)
+        ((scala.collection.immutable.Map) none.updated("ignoreMissingFiles", "false")).updated("ignoreCorruptFiles", "false");
   }
 
   private LogicalRelation copy() throws IOException {
@@ -112,7 +118,8 @@ final class StandIn {
     if (decision.get("buckets").asInt() > 0) {
       buckets = Option.apply(new BucketSpec(decision.get("written").asInt(), Scala.seq(texts("bucket_by")), Scala.nothing()));
     }
-    Content content = new Content(text("content"), runs, decision.get("buckets").asInt(), texts("order"), pair());
+    Content content = new Content(text("content"), runs, decision.get("buckets").asInt(), texts("order"), pair(),
+        Scala.list(source().location().rootPaths()));
     return Scala.withRelation(original, over(content, schema, buckets, true), Scala.seq(attributes(schema)));
   }
 

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
 
 /** What a plan uses of its attributes: whole columns, or only fields inside them; and expressions that look at more than rows. */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -46,7 +47,7 @@ final class Uses {
     String name = expression.getClass().getSimpleName();
     if (name.startsWith("InputFile")) {
       flags.add("input_file");
-    } else if (name.equals("MonotonicallyIncreasingID") || name.equals("SparkPartitionID") || name.equals("Rand") || name.equals("Randn")) {
+    } else if (expression instanceof Nondeterministic) {
       flags.add("nondeterministic");
     }
   }

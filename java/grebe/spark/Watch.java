@@ -3,21 +3,13 @@ package grebe.spark;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.util.QueryExecutionListener;
 
-/** Hears how queries end: how long they took, and whether one failed on a file of an index, which is then set aside. */
+/** Hears how long queries took. */
 final class Watch implements QueryExecutionListener {
-  private static final Pattern INDEX_FILE = Pattern.compile("[a-z0-9]+:/[^\\s,'\"]+\\.gix");
-  private final Bridge bridge;
   private final Map<QueryExecution, Long> took = Collections.synchronizedMap(new WeakHashMap<>());
-
-  Watch(Bridge bridge) {
-    this.bridge = bridge;
-  }
 
   long milliseconds(QueryExecution query) {
     return took.getOrDefault(query, -1L);
@@ -29,13 +21,5 @@ final class Watch implements QueryExecutionListener {
   }
 
   @Override
-  public void onFailure(String action, QueryExecution query, Exception exception) {
-    for (Throwable at = exception; at != null; at = at.getCause()) {
-      Matcher path = INDEX_FILE.matcher(String.valueOf(at.getMessage()));
-      if (path.find()) {
-        bridge.lost(path.group());
-        return;
-      }
-    }
-  }
+  public void onFailure(String action, QueryExecution query, Exception exception) {}
 }

@@ -56,8 +56,8 @@ class Lake:
 
     @contextmanager
     def only(self, *indexes: str) -> Iterator[None]:
-        """Queries that this thread plans in the block consider just these indexes."""
-        with self._spark.saying("grebe.only", indexes or ("",)):
+        """Queries that this thread plans in the block consider just these indexes; in a block within a block, those of both."""
+        with self._spark.saying("grebe.only", indexes, narrowing=True):
             yield
 
     @contextmanager

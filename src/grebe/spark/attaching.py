@@ -49,11 +49,14 @@ class Attached:
         return None if found is None else found.table
 
     @contextmanager
-    def saying(self, name: str, values: Sequence[str]) -> Iterator[None]:
-        """A property of this thread, which Spark hands on to the thread of the JVM that plans for it."""
+    def saying(self, name: str, values: Sequence[str], narrowing: bool = False) -> Iterator[None]:
+        """A property of this thread, which Spark hands on to the thread of the JVM that plans for it. What was said around it holds
+        too: these values come on top of it, or are `narrowing` it."""
         context = self._shim.context
         before = context.getLocalProperty(name)
-        context.setLocalProperty(name, "\n".join([*(before.split("\n") if before else ()), *values]))
+        outer = [] if before is None else before.split("\n")
+        said = [value for value in values if before is None or value in outer] if narrowing else [*outer, *values]
+        context.setLocalProperty(name, "\n".join(said))
         try:
             yield
         finally:

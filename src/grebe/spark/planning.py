@@ -111,19 +111,21 @@ class Planning:
             listed_bytes=files["bytes"],
             unregistered_files=files["others"],
             unregistered_bytes=files["other_bytes"],
-            obstacle=_in_the_way(name, described, asked["flags"], files["twice"]),
+            obstacle=_in_the_way(name, described, asked["flags"], files),
             whole=described["roots"] == [table.table.uri] and not described["files_class"].endswith(_PRUNED),
         )
 
 
-def _in_the_way(name: str, described: Mapping[str, Any], flags: list[str], twice: bool) -> Reason | None:
+def _in_the_way(name: str, described: Mapping[str, Any], flags: list[str], files: Mapping[str, Any]) -> Reason | None:
     columns = {*_names(described["data_schema"]), *_names(described["partition_schema"])}
     metadata = any(column not in columns for _, column, _ in described["output"])
     if metadata or "input_file" in flags:
         return _obstacle(Code.USES_FILE_METADATA, name)
     if "nondeterministic" in flags:
         return _obstacle(Code.UNSUPPORTED_RELATION, name, what="an expression that depends on where rows lie")
-    return _obstacle(Code.UNSUPPORTED_RELATION, name, what="the same file twice") if twice else None
+    if files["elsewhere"]:
+        return _obstacle(Code.UNSUPPORTED_RELATION, name, what="timestamps of partitions in another time zone")
+    return _obstacle(Code.UNSUPPORTED_RELATION, name, what="the same file twice") if files["twice"] else None
 
 
 def _names(schema: str) -> list[str]:

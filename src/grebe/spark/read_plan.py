@@ -139,7 +139,7 @@ def read_plan(question: Json, relation_of: Callable[[int, Json], Relation], core
 
 def _allowed(question: Json) -> tuple[frozenset[str] | None, frozenset[str]]:
     """What the user says of this query: by `lake.only`, by `lake.without`, or by hints such as `only a, b`."""
-    only = frozenset(question["only"].split("\n")) if question["only"] else None
+    only = frozenset(question["only"].split("\n")) if question["only"] is not None else None
     without = frozenset((question["without"] or "").split("\n"))
     for hint in question["hints"]:
         for part in hint.split(";"):

@@ -79,12 +79,15 @@ class _Followed:
         with self.lock:
             self.looked_at = -1e9
 
-    def set_aside(self, index: str, why: str) -> None:
+    def lost(self, path: str, why: str) -> None:
+        """The file at this path below the log's folder. Of a version that was replaced meanwhile it is no loss."""
         with self.lock:
-            state = self._log.state.index(index)
-            if state is not None:
-                self._aside[index] = (state.content, why)
-                self._found = self._known()
+            for index in self._log.state.indexes.values():
+                known = self._aside.get(index.name)
+                if any(file.path == path for file in index.content) and (known is None or known[0] != index.content):
+                    _logger.warning("event=index_set_aside index=%s why=%s", index.name, why)
+                    self._aside[index.name] = (index.content, why)
+                    self._found = self._known()
 
     def _known(self) -> Found:
         state = self._log.state
@@ -185,9 +188,7 @@ class Tables:
         with self._lock:
             followed = [(place, log) for place, log in self._by_place.items() if path.startswith(f"{place}/data/")]
         for place, log in followed:
-            index = path.removeprefix(f"{place}/data/").partition("/")[0]
-            _logger.warning("event=index_set_aside index=%s file=%s", index, path)
-            log.set_aside(index, f"{path} is missing or cannot be read")
+            log.lost(path.removeprefix(f"{place}/"), f"{path} is missing or cannot be read")
 
     def known(self) -> list[Found]:
         """Every table with indexes that was met."""

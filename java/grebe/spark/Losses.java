@@ -1,0 +1,31 @@
+package grebe.spark;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.TaskFailedReason;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+
+/** Hears of tasks that fail on a file of an index, which is then set aside; whatever started them, a query or an RDD's own job. */
+final class Losses extends SparkListener {
+  /** The name alone: how messages write the folders differs, with escapes and without. */
+  private static final Pattern INDEX_FILE = Pattern.compile("part-[\\w-]+\\.gix");
+  private final Bridge bridge;
+
+  Losses(Bridge bridge) {
+    this.bridge = bridge;
+  }
+
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd end) {
+    if (end.reason() instanceof TaskFailedReason) {
+      Matcher file = INDEX_FILE.matcher(((TaskFailedReason) end.reason()).toErrorString());
+      Path path = file.find() ? bridge.contents.named(file.group()) : null;
+      if (path != null) {
+        bridge.lost(path);
+      }
+    }
+  }
+}

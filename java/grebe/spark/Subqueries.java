@@ -1,0 +1,43 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.UnaryOperator;
+
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+import scala.runtime.AbstractFunction1;
+
+/** The plans that stand in the expressions of a node, each exchanged for another. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Subqueries extends AbstractFunction1<Expression, Expression> {
+  private final UnaryOperator<LogicalPlan> change;
+
+  private Subqueries(UnaryOperator<LogicalPlan> change) {
+    this.change = change;
+  }
+
+  static LogicalPlan changed(LogicalPlan node, UnaryOperator<LogicalPlan> change) {
+    return node.subqueries().isEmpty() ? node : (LogicalPlan) node.mapExpressions(new Subqueries(change));
+  }
+
+  @Override
+  public Expression apply(Expression expression) {
+    List<Expression> children = new ArrayList<>();
+    boolean changed = false;
+    for (Expression child : Scala.<Expression>list(expression.children())) {
+      Expression made = apply(child);
+      changed |= made != child;
+      children.add(made);
+    }
+    Expression made = changed ? (Expression) expression.withNewChildren(Scala.seq(children)) : expression;
+    if (made instanceof SubqueryExpression) {
+      LogicalPlan before = (LogicalPlan) ((SubqueryExpression) made).plan();
+      LogicalPlan after = change.apply(before);
+      return after == before ? made : (Expression) ((SubqueryExpression) made).withNewPlan(after);
+    }
+    return made;
+  }
+}
