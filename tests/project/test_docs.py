@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -33,7 +34,7 @@ def test_the_examples_of_a_page_run_one_after_the_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if any("SparkSession" in text for _, text, _ in blocks(path)):
-        request.getfixturevalue("spark")  # the page's `getOrCreate` gets this one
+        work_in(request.getfixturevalue("spark"), tmp_path)  # the page's `getOrCreate` gets this session
     names: dict[str, object] = {"__name__": "__main__"}
     for language, text, line in blocks(path):
         if language == "python":
@@ -42,6 +43,13 @@ def test_the_examples_of_a_page_run_one_after_the_other(
         elif language == "bash":
             for command in text.splitlines():
                 run_if_ours(command)
+
+
+def work_in(spark: Any, folder: Path) -> None:
+    """Relative paths of pages lie below the folder, also for the JVM, which started elsewhere."""
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
+    files.setWorkingDirectory(hadoop.Path(str(folder)))
 
 
 def run_if_ours(command: str) -> None:
