@@ -42,6 +42,11 @@ INDEXES = {
             ],
         ),
         grebe.Covering(
+            "lineitem_by_supplier",
+            on=["l_suppkey"],
+            include=["l_orderkey", "l_extendedprice", "l_discount", "l_shipdate"],
+        ),
+        grebe.Covering(
             "lineitem_by_shipdate",
             on=["l_shipdate"],
             include=["l_partkey", "l_suppkey", "l_quantity", "l_extendedprice", "l_discount"],
@@ -67,7 +72,7 @@ INDEXES = {
         grebe.Covering(
             "customer_by_customer",
             on=["c_custkey"],
-            include=["c_name", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment"],
+            include=["c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment", "c_comment"],
         ),
     ],
     "part": [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from testbed import tpcds
-from tests.spark.served import eager_lake
+from tests.workloads.eager import eager_lake
 from tests.workloads.tpcds_lake import indexed
 from tests.workloads.workload import NO_BROADCAST, NOT_ADAPTIVE, SOME_BROADCAST, Workload
 

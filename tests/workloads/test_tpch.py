@@ -11,7 +11,7 @@ import pytest
 
 from bench.tpch import INDEXES
 from testbed import tpch
-from tests.spark.served import eager_lake
+from tests.workloads.eager import eager_lake
 from tests.workloads.tpch_lake import TpchLake
 from tests.workloads.workload import NO_BROADCAST, SOME_BROADCAST
 
