@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import grebe
 from grebe.planner.choose import choose
 from grebe.planner.cost import Rates
 from grebe.planner.decision import Decision
-from grebe.spark import planning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,16 +106,14 @@ def serving(session: "SparkSession", config: grebe.Config = LENIENT) -> Iterator
         decisions.append(choose(*arguments, **named, rates=EAGER))
         return decisions[-1]
 
-    plain = planning.choose
-    planning.choose = eagerly
-    try:
-        with configured(session, NO_BROADCAST):
-            lake = grebe.attach(session, config)
+    with pytest.MonkeyPatch.context() as patched, configured(session, NO_BROADCAST):
+        patched.setattr("grebe.spark.planning.choose", eagerly)
+        lake = grebe.attach(session, config)
+        try:
             yield Served(session, lake, decisions)
+        finally:
             lake.enabled = True
             lake.detach()
-    finally:
-        planning.choose = plain
 
 
 @contextlib.contextmanager
