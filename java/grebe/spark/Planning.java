@@ -1,13 +1,16 @@
 package grebe.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -138,14 +141,13 @@ public final class Planning extends SparkStrategy {
   /** Where in the output the leaf's own columns of these names are, up to the first that is not there. Names alone may deceive. */
   private static List<Integer> places(LogicalPlan plan, List<String> columns) {
     List<Attribute> output = Scala.list(plan.output());
+    Map<Long, Attribute> origins = origins(plan);
     List<Integer> places = new ArrayList<>();
     for (String name : columns) {
       int found = -1;
-      for (Object each : Scala.list(leaf(plan).output())) {
-        Attribute own = (Attribute) each;
-        for (int i = 0; own.name().equals(name) && i < output.size(); i++) {
-          found = output.get(i).exprId().equals(own.exprId()) ? i : found;
-        }
+      for (int i = 0; i < output.size(); i++) {
+        Attribute own = origins.get(output.get(i).exprId().id());
+        found = own != null && own.name().equals(name) ? i : found;
       }
       if (found < 0) {
         break;
@@ -153,6 +155,27 @@ public final class Planning extends SparkStrategy {
       places.add(found);
     }
     return places;
+  }
+
+  /** The leaf's own columns by the ids that they have on top, maybe as another name. */
+  private static Map<Long, Attribute> origins(LogicalPlan plan) {
+    Map<Long, Attribute> here = new HashMap<>();
+    if (plan instanceof LogicalRelation) {
+      Scala.<Attribute>list(plan.output()).forEach(own -> here.put(own.exprId().id(), own));
+      return here;
+    }
+    Map<Long, Attribute> below = origins(below(plan));
+    if (!(plan instanceof Project)) {
+      return below;
+    }
+    for (NamedExpression each : Scala.<NamedExpression>list(((Project) plan).projectList())) {
+      Object plain = each instanceof Alias ? ((Alias) each).child() : each;
+      Attribute own = plain instanceof Attribute ? below.get(((Attribute) plain).exprId().id()) : null;
+      if (own != null) {
+        here.put(each.exprId().id(), own);
+      }
+    }
+    return here;
   }
 
   private static List<String> keys(LogicalPlan plan) {
@@ -176,10 +199,14 @@ public final class Planning extends SparkStrategy {
   private static LogicalRelation leaf(LogicalPlan plan) {
     LogicalPlan at = plan;
     while (at instanceof Project || at instanceof Filter || at instanceof LogicalQueryStage) {
-      // A part that has run already is planned again with the rest.
-      at = at instanceof LogicalQueryStage ? ((LogicalQueryStage) at).logicalPlan() : (LogicalPlan) at.children().head();
+      at = below(at);
     }
     return at instanceof LogicalRelation ? (LogicalRelation) at : null;
+  }
+
+  /** A part that has run already is planned again with the rest. */
+  private static LogicalPlan below(LogicalPlan plan) {
+    return plan instanceof LogicalQueryStage ? ((LogicalQueryStage) plan).logicalPlan() : (LogicalPlan) plan.children().head();
   }
 
   private static LogicalPlan replaced(LogicalPlan plan, Content content) {
