@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from bench._plans import work_of
+from bench._session import configured
 from testbed import tpch
 from tests.workloads.tpch_lake import TpchLake
 from tests.workloads.workload import NO_BROADCAST, NOT_ADAPTIVE
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.xdist_group("tpch at scale 1")]
 
-SETTINGS: tuple[dict[str, str], ...] = ({}, NO_BROADCAST, NOT_ADAPTIVE, {**NO_BROADCAST, **NOT_ADAPTIVE})
+DEFAULT: dict[str, str] = {}
+SETTINGS = (DEFAULT, NO_BROADCAST, NOT_ADAPTIVE, {**NO_BROADCAST, **NOT_ADAPTIVE})
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,17 @@ def young(request: pytest.FixtureRequest, spark: "SparkSession", tmp_path_factor
 def old(young: TpchLake) -> TpchLake:
     young.age()
     return young
+
+
+@pytest.mark.parametrize(("settings", "left"), [(NO_BROADCAST, 0.6), (DEFAULT, 0.65)])
+@pytest.mark.parametrize("young", ["parquet"], indirect=True)
+def test_indexes_take_shuffles_out_of_the_plans(young: TpchLake, settings: dict[str, str], left: float) -> None:
+    def exchanges(enabled: bool) -> int:
+        young.workload.lake.enabled = enabled
+        with configured(young.workload.spark, settings):
+            return sum(work_of(young.workload.spark, tpch.query(number)).exchanges for number in tpch.QUERIES)
+
+    assert exchanges(True) <= left * exchanges(False)
 
 
 @pytest.mark.parametrize("young", ["parquet", "csv"], indirect=True)
