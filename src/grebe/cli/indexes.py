@@ -34,7 +34,8 @@ def show(output: Output, /, name: str, **asked: Any) -> None:
 @click.pass_obj
 def delete(output: Output, /, name: str, **asked: Any) -> None:
     """Take the index NAME of TABLE out of use, at once. Its bytes stay, so that it can be restored."""
-    delete_index(_log(**asked), name)
+    config = Config.load({})
+    delete_index(_log(config, **asked), name, config.heartbeat_seconds)
     output.one({"name": name, "state": "DELETED"})
 
 
@@ -44,12 +45,13 @@ def delete(output: Output, /, name: str, **asked: Any) -> None:
 @click.pass_obj
 def restore(output: Output, /, name: str, **asked: Any) -> None:
     """Put the deleted index NAME of TABLE back to use."""
-    restore_index(_log(**asked), name)
+    config = Config.load({})
+    restore_index(_log(config, **asked), name, config.heartbeat_seconds)
     output.one({"name": name, "state": "ACTIVE"})
 
 
-def _log(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Log:
+def _log(config: Config, table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Log:
     """By the path alone: an index can be deleted though the table cannot be read."""
     settings = pairs(options)
-    place = Place(canonical_uri(table), location, Config.load({}).location, lambda uri: open_store(uri, settings))
+    place = Place(canonical_uri(table), location, config.location, lambda uri: open_store(uri, settings))
     return place.existing()

@@ -50,7 +50,9 @@ def build(source: SparkSource, log: Log, running: Running, planned: Mapping[str,
     ids = Registry(log).register(files).to_numpy()
     covered = FileIds.of(ids)
     columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
-    with TableRows(source, files, ids, store_for(source.session, source.uri), columns, len(planned)) as rows:
+    store = store_for(source.session, source.uri)
+    doing = spark_errors(f"building {', '.join(planned)}", log.store.uri)
+    with doing, TableRows(source, files, ids, store, columns, len(planned)) as rows:
 
         def make(name: str) -> tuple[Built, IndexRows]:
             own = IndexRows(rows, name)

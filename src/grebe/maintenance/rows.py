@@ -4,6 +4,7 @@ Columnar files are cheap to scan for a few columns, so each index scans them by 
 kept on disk, as soon as it is read twice (several indexes, or an index that is sorted as a whole, which samples its key first).
 """
 
+import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -26,7 +27,12 @@ _CHEAP_TO_SCAN = ("parquet", "orc")
 _SOME_FILES, _SOME_ROWS = 4, 25_000
 _FOOTERS_AT_ONCE = 16
 # With these Spark leaves files out that it cannot read, so that footers do not tell how many rows it will find.
-_LENIENT = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+_LENIENT = (
+    "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreMissingFiles",
+    "ignorecorruptfiles",
+    "ignoremissingfiles",
+)
 
 
 class TableRows:
@@ -50,19 +56,21 @@ class TableRows:
         self._shared = indexes > 1
         self._frame = source.frame(files, ids)
         self._kept: DataFrame | None = None
-        self._pool = ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="grebe-footers")
+        self._lock = threading.Lock()
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="grebe-footers")
         self._footers: Future[int] | None = None
         self.facts = facts_of(files, source.reading, store)
 
     def frame(self, again: bool) -> "DataFrame":
         if not self._dear or not (again or self._shared):
             return self._frame
-        if self._kept is None:
-            from pyspark import StorageLevel
+        from pyspark import StorageLevel
 
-            names = [f"`{name.replace('`', '``')}`" for name in self._columns]
-            self._kept = self._frame.select(*names, FILE_COLUMN).persist(StorageLevel.DISK_ONLY)
-        return self._kept
+        with self._lock:
+            if self._kept is None:
+                names = [_quoted(name) for name in self._columns]
+                self._kept = self._frame.select(*names, FILE_COLUMN).persist(StorageLevel.DISK_ONLY)
+            return self._kept
 
     def some(self) -> "DataFrame":
         places = spread_over(len(self._files), _SOME_FILES)
@@ -77,9 +85,10 @@ class TableRows:
         lenient = any(name in _LENIENT for name, _ in self._source.reading.options)
         if self._source.reading.format != "parquet" or lenient or not self.facts.measured:
             return None
-        if self._footers is None:
-            self._footers = self._pool.submit(self._sum)
-        return self._footers
+        with self._lock:
+            if self._footers is None:
+                self._footers = self._aside.submit(self._sum)
+            return self._footers
 
     def _sum(self) -> int:
         with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
@@ -91,7 +100,7 @@ class TableRows:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._aside.shutdown(cancel_futures=True)
         if self._kept is not None:
             self._kept.unpersist()
 
@@ -140,6 +149,10 @@ def _count_whole(frame: "DataFrame") -> int:
     """Every column is read: a plain count reads none, and then finds records that a parser drops when it looks at them."""
     from pyspark.sql import functions
 
-    names = [f"`{name.replace('`', '``')}`" for name in frame.columns]
+    names = map(_quoted, frame.columns)
     (found,) = frame.agg(functions.count(functions.lit(1)), functions.max(functions.xxhash64(*names))).collect()
     return int(found[0])
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
