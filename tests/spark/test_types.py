@@ -1,5 +1,6 @@
 """Values that are equal in one place and different in another: NULL, NaN, -0.0, blanks, calendars, time zones."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -71,6 +72,18 @@ def _rows(case: Case, shift: int) -> pa.Table:
             "v": pa.array(range(60), pa.int64()),
         }
     )
+
+
+@pytest.fixture(autouse=True)
+def interpreted(served: Served) -> Iterator[None]:
+    """Compiling code for queries over sixty rows would take most of the time. Spark 3.5 refuses Arrow's old dates by itself."""
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    }
+    with configured(served.spark, settings):
+        yield
 
 
 @pytest.mark.parametrize("name", CASES)
