@@ -11,14 +11,18 @@ import pyarrow.parquet as pq
 
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.options import OptionTable
+from grebe.formats.parquet_pages import NO_PAGES, MoreNeeded, PageMap, as_stored, naming, parse_footer, read_tail, want
 from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns, without_columns
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading, columns_of
-from grebe.formats.spark_types import TIMESTAMP, spark_type, type_text
+from grebe.formats.spark_types import spark_type, type_text
 from grebe.formats.unite import find_name, unite
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BATCH_ROWS = 64 * 1024
+# Of a row group, at most one row in so many is fetched by pages.
+_FEW_ROWS = 16
+_MOST_CHUNKS = 4000
 
 
 class ParquetFormat:
@@ -58,12 +62,19 @@ class ParquetFormat:
     ) -> pa.Table:
         self.options.check_readable(self.name, dict(reading.options))
         wanted = wanted_columns(reading, names)
-        opened = _opened(file)
-        counts = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
+        ending = _ending(file)
+        metadata = ending.metadata
+        counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         groups, places = _groups_of(counts, locators.column("row").to_numpy(), file)
         if not wanted:
             return pa.Table.from_batches([without_columns(len(places))])
-        batches = [unite(batch, wanted, file.uri) for batch in _batches(opened, groups, wanted)]
+        if _pages_pay(metadata, groups, len(places)):
+            try:
+                return _by_pages(file, ending, groups, places, wanted)
+            except Unsupported as error:
+                if error.code != NO_PAGES:
+                    raise
+        batches = [unite(batch, wanted, file.uri) for batch in _batches(_opened(file, metadata), groups, wanted)]
         table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
         return table.take(pa.array(places))
 
@@ -86,6 +97,49 @@ def _groups_of(
 
 
 @dataclass(frozen=True, slots=True)
+class _Ending:
+    """The footer with what was read around it."""
+
+    metadata: pq.FileMetaData
+    tail: bytes
+    start: int
+
+
+def _ending(file: DataFile) -> _Ending:
+    tail, start = read_tail(file)
+    with arrow_errors(RangeFile(file), "Parquet"):
+        return _Ending(pq.read_metadata(pa.BufferReader(tail)), tail, start)
+
+
+def _pages_pay(metadata: pq.FileMetaData, groups: Sequence[int], count: int) -> bool:
+    """Whether to fetch so many rows of these row groups by their pages. Without a page index finding those would cost more
+    than it saves; and a page map is made in Python, chunk by chunk, of the whole footer."""
+    if not groups or metadata.num_row_groups * metadata.num_columns > _MOST_CHUNKS:
+        return False
+    rows = sum(metadata.row_group(group).num_rows for group in groups)
+    columns = range(metadata.num_columns)
+    indexed = all(metadata.row_group(group).column(column).has_offset_index for group in groups for column in columns)
+    return indexed and count * _FEW_ROWS <= rows
+
+
+def _by_pages(
+    file: DataFile, ending: _Ending, groups: Sequence[int], places: npt.NDArray[np.int64], wanted: Sequence[Column]
+) -> pa.Table:
+    with naming(file.uri):
+        footer = parse_footer(ending.tail, ending.start)
+    pages = PageMap.from_footer(file, footer.only(groups))
+    names = [name for column in wanted if (name := find_name(column.name, pages.names)) is not None]
+    rows, order = np.unique(places, return_inverse=True)
+    ask = want(pages, rows, names, uri=file.uri)
+    try:
+        table = ask.table(file.read_spans(ask.spans))
+    except MoreNeeded as more:
+        table = more.wanted.table(file.read_spans(more.wanted.spans))
+    batches = [unite(batch, wanted, file.uri) for batch in table.combine_chunks().to_batches()]
+    return pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted])).take(pa.array(order))
+
+
+@dataclass(frozen=True, slots=True)
 class _Opened:
     parquet: pq.ParquetFile
     raw: RangeFile
@@ -95,40 +149,18 @@ class _Opened:
         return self.parquet.metadata
 
 
-def _opened(file: DataFile) -> _Opened:
+def _opened(file: DataFile, metadata: pq.FileMetaData | None = None) -> _Opened:
     raw = RangeFile(file)
     with arrow_errors(raw, "Parquet"):
-        return _Opened(pq.ParquetFile(pa.PythonFile(raw, "r"), coerce_int96_timestamp_unit="us", pre_buffer=True), raw)
+        source = pa.PythonFile(raw, "r")
+        return _Opened(
+            pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True), raw
+        )
 
 
 def _schema(opened: pq.ParquetFile) -> pa.Schema:
-    """Of Arrow, but as Spark sees it: INT96 are instants (Arrow forgets which those were), and what pyarrow writes of
-    its own types is what is stored of them."""
     leaves = (opened.schema.column(i) for i in range(len(opened.schema)))
-    int96 = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
-    return pa.schema([_stored(field, field.name, int96) for field in opened.schema_arrow])
-
-
-def _stored(field: pa.Field, path: str, int96: set[str]) -> pa.Field:
-    kind = field.type
-    if path in int96:
-        return field.with_type(TIMESTAMP)
-    if pa.types.is_null(kind):
-        return field.with_type(pa.int32())
-    if pa.types.is_duration(kind):
-        return field.with_type(pa.int64())
-    if pa.types.is_struct(kind):
-        parts = [kind.field(i) for i in range(kind.num_fields)]
-        return field.with_type(pa.struct([_stored(part, f"{path}.{part.name}", int96) for part in parts]))
-    if pa.types.is_map(kind):
-        key = _stored(kind.key_field, f"{path}.key_value.key", int96)
-        return field.with_type(pa.map_(key, _stored(kind.item_field, f"{path}.key_value.value", int96)))
-    if pa.types.is_list(kind):
-        # The two levels of a list have no fixed names.
-        below = next((leaf for leaf in int96 if leaf.startswith(f"{path}.")), "")
-        step = ".".join(below.split(".")[path.count(".") + 1 :][:2])
-        return field.with_type(pa.list_(_stored(kind.value_field, f"{path}.{step}", int96)))
-    return field
+    return as_stored(opened.schema_arrow, {leaf.path for leaf in leaves if leaf.physical_type == "INT96"})
 
 
 def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -> Iterator[pa.RecordBatch]:
