@@ -22,7 +22,7 @@ layouts = st.fixed_dictionaries(
         "data_page_version": st.sampled_from(("1.0", "2.0")),
         "use_dictionary": st.booleans(),
         "dictionary_pagesize_limit": st.sampled_from((100, 1_000_000)),
-        "data_page_size": st.sampled_from((1, 200, 1_000_000)),
+        "data_page_size": st.sampled_from((64, 200, 1_000_000)),
         "max_rows_per_page": st.sampled_from((1, 7, 20_000)),
         "row_group_size": st.sampled_from((5, 20, 1_000)),
         "write_page_index": st.booleans(),

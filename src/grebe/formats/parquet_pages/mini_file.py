@@ -21,7 +21,7 @@ _NEXT_LIST, _NEXT_STRUCT, _NEXT_BINARY = b"\x19", b"\x1c", b"\x18"
 
 
 class PlacedChunk(NamedTuple):
-    """A column chunk inside a small file."""
+    """A column chunk among the pieces of a small file."""
 
     leaf: Leaf
     codec: int
@@ -44,7 +44,7 @@ class Frame:
         size = sum(chunk.length for chunk in chunks)
         group = b"".join((_NEXT_LIST, write_list_head(len(chunks), STRUCTS), columns, i64(1, size), i64(1, rows), STOP))
         footer = b"".join((self.head, i64(1, rows), _NEXT_LIST, write_list_head(1, STRUCTS), group, self.tail))
-        return b"".join((*pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC))
+        return b"".join((_MAGIC, *pieces, footer, len(footer).to_bytes(4, "little"), _MAGIC))
 
 
 def frame_of(schema: FileSchema, tops: Sequence[int], *, arrow: bool = True) -> Frame:
@@ -67,15 +67,16 @@ def _root(columns: int, elements: int) -> bytes:
 
 
 def _column(chunk: PlacedChunk) -> bytes:
-    data = chunk.start + chunk.dictionary_length
+    # Readers take an offset of 0 for none, so the first chunk must not lie there.
+    start = len(_MAGIC) + chunk.start
     return b"".join(
         (
             _column_head(chunk.leaf, chunk.codec),
             i64(1, chunk.values),
             i64(1, chunk.length),
             i64(1, chunk.length),
-            i64(2, data),
-            i64(2, chunk.start) if chunk.dictionary_length else b"",
+            i64(2, start + chunk.dictionary_length),
+            i64(2, start) if chunk.dictionary_length else b"",
             STOP,
             STOP,
         )

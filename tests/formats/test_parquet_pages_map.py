@@ -1,0 +1,148 @@
+"""Page maps: what they cost to make, how small they are, and that they come back from their bytes as they were."""
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from grebe.errors import CorruptIndex, Unsupported
+from grebe.formats import DataFile
+from grebe.formats.parquet_pages import MapDirectory, PageMap, PageMaps, pack_maps, read_footer
+from grebe.store.counting import Counting
+from tests.formats.page_tables import assert_same, data_of, every_type, fetched, full_read, taken, written
+
+
+def wide(count: int, columns: int = 26, **options: object) -> bytes:
+    rng = np.random.default_rng(count)
+    table = pa.table({f"c{i}": rng.integers(0, 2**62, count) for i in range(columns)})
+    return written(table, use_dictionary=False, write_page_index=True, store_schema=False, **options)
+
+
+def requests(file: DataFile) -> int:
+    assert isinstance(file.store, Counting)
+    return file.store.counts.requests
+
+
+def test_a_map_is_read_in_one_request_or_two() -> None:
+    near = data_of(written(every_type(500, 1), write_page_index=True))
+    PageMap.of(near)
+    assert requests(near) == 1
+    far = data_of(written(every_type(500, 1), write_page_index=True))
+    footer = read_footer(far, 100)
+    PageMap.of(far, far.size - footer.start)
+    assert requests(far) == 2 + 2
+
+
+def test_a_map_without_a_page_index_costs_a_round_for_every_page_of_the_longest_chunk() -> None:
+    table = pa.table({"a": np.arange(10_000), "b": np.arange(10_000)})
+    file = data_of(written(table, use_dictionary=False, max_rows_per_page=2_500))
+    pages = PageMap.of(file, 1_000)
+    assert [len(chunk.offsets) for chunk in pages.chunks(0)] == [4, 4]
+    assert requests(file) == 1 + 4 * 2
+    indexed = data_of(written(table, use_dictionary=False, max_rows_per_page=2_500, write_page_index=True))
+    assert [chunk.first_rows for chunk in PageMap.of(indexed).chunks(0)] == [
+        chunk.first_rows for chunk in pages.chunks(0)
+    ]
+
+
+def test_a_map_comes_back_from_its_bytes() -> None:
+    for count, options in ((0, {}), (1, {}), (300, {"row_group_size": 70, "data_page_size": 200})):
+        content = written(every_type(count, 1), write_page_index=True, **options)
+        file = data_of(content)
+        pages = PageMap.of(file)
+        again = PageMap.from_bytes(pages.to_bytes())
+        assert again == pages
+        assert hash(again) == hash(pages)
+        assert again.schema is pages.schema
+        assert [again.chunks(group) for group in range(len(pages.counts))] == [
+            pages.chunks(group) for group in range(len(pages.counts))
+        ]
+        assert_same(fetched(again, file, list(range(count))), full_read(content))
+
+
+def test_a_map_takes_less_than_four_bytes_a_page_and_column() -> None:
+    file = data_of(wide(100_000, max_rows_per_page=20_000))
+    pages = PageMap.of(file)
+    assert [len(chunk.offsets) for chunk in pages.chunks(0)] == [5] * 26
+    assert sum(map(len, pages.sections)) < 4 * 5 * 26
+    assert pages.nbytes > len(pages.to_bytes())
+
+
+def test_maps_of_many_files_share_their_schemas() -> None:
+    maps = [PageMap.of(data_of(wide(count))) for count in range(1, 40)]
+    other = PageMap.of(data_of(written(every_type(10, 1))))
+    alone = len(maps[0].to_bytes())
+    packed = pack_maps([*maps, None, other])
+    assert len(packed) < 40 * 110 + alone + len(other.to_bytes()) + 200
+    found = PageMaps.from_bytes(packed)
+    assert len(found) == 41
+    assert list(found) == [*maps, None, other]
+    assert found[7] == maps[7]
+    with pytest.raises(IndexError, match="41 page maps"):
+        found[41]
+    assert found.nbytes > len(packed)
+
+
+def test_one_map_of_many_is_read_alone() -> None:
+    maps = [PageMap.of(data_of(wide(count))) for count in (10, 20, 30)]
+    packed = pack_maps(maps)
+    length = MapDirectory.length(packed[:5])
+    directory = MapDirectory.from_bytes(packed[:length])
+    start, size = directory.span(1)
+    assert directory.map(1, packed[start : start + size]) == maps[1]
+
+
+def test_no_maps_are_packed_as_well() -> None:
+    assert list(PageMaps.from_bytes(pack_maps([]))) == []
+    assert list(PageMaps.from_bytes(pack_maps([None]))) == [None]
+
+
+def test_damaged_maps_are_corrupt() -> None:
+    pages = PageMap.of(data_of(wide(100)))
+    data, packed = pages.to_bytes(), pack_maps([pages, pages])
+    for length in range(len(data)):
+        with pytest.raises(CorruptIndex):
+            PageMap.from_bytes(data[:length]).chunks(0)
+    for length in range(len(packed)):
+        with pytest.raises(CorruptIndex):
+            PageMaps.from_bytes(packed[:length])
+    rng = np.random.default_rng(1)
+    for _ in range(2_000):
+        place, octet = int(rng.integers(0, len(data))), int(rng.integers(0, 256))
+        try:
+            changed = PageMap.from_bytes(data[:place] + bytes((octet,)) + data[place + 1 :])
+            [changed.chunks(group) for group in range(len(changed.counts))]
+        except (CorruptIndex, Unsupported):
+            continue
+
+
+def test_maps_of_another_version_say_so() -> None:
+    data = PageMap.of(data_of(wide(1))).to_bytes()
+    for read in (PageMap.from_bytes, PageMaps.from_bytes):
+        with pytest.raises(CorruptIndex, match="version 9"):
+            read(b"\x09" + data[1:])
+
+
+def test_many_threads_fetch_from_one_map() -> None:
+    content = written(every_type(400, 3), write_page_index=True, data_page_size=500, row_group_size=150)
+    expected, file = full_read(content), data_of(content)
+    pages = PageMap.from_bytes(PageMap.of(file).to_bytes())
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        try:
+            for _ in range(4):
+                rows = sorted(set(rng.integers(0, 400, 3).tolist()))
+                names = [str(name) for name in rng.choice(expected.column_names, 5, replace=False)]
+                assert_same(fetched(pages, file, rows, names), taken(expected.select(names), rows))
+        except BaseException as failure:  # noqa: BLE001 - whatever it is, the test has to see it
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
