@@ -1,14 +1,19 @@
 """Page maps: what they cost to make, how small they are, and that they come back from their bytes as they were."""
 
 import threading
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grebe.errors import CorruptIndex, Unsupported
 from grebe.formats import DataFile
 from grebe.formats.parquet_pages import MapDirectory, PageMap, PageMaps, pack_maps, read_footer
+from grebe.formats.parquet_pages.chunk import Chunk
+from grebe.formats.parquet_pages.map_bytes import pack_group, unpack_group
 from grebe.store.counting import Counting
 from tests.formats.page_tables import assert_same, data_of, every_type, fetched, full_read, taken, written
 
@@ -59,6 +64,30 @@ def test_a_map_comes_back_from_its_bytes() -> None:
             pages.chunks(group) for group in range(len(pages.counts))
         ]
         assert_same(fetched(again, file, list(range(count))), full_read(content))
+
+
+@st.composite
+def chunks(draw: st.DrawFn, rows: int) -> Chunk:
+    """Anywhere in a file, with pages that need not touch."""
+    start = draw(st.integers(0, 2**40))
+    dictionary = draw(st.integers(0, 2**20))
+    sizes = draw(st.lists(st.integers(1, 2**24), min_size=1, max_size=5))
+    gaps = draw(st.lists(st.sampled_from((0, 0, 0, 9)), min_size=len(sizes), max_size=len(sizes)))
+    ends = accumulate(size + gap for size, gap in zip(sizes, gaps, strict=True))
+    offsets = [start + dictionary + end - size for end, size in zip(ends, sizes, strict=True)]
+    firsts = sorted(draw(st.lists(st.integers(0, rows), min_size=len(sizes) - 1, max_size=len(sizes) - 1)))
+    use = draw(st.none() | st.integers(0, len(sizes)))
+    codec = draw(st.integers(0, 15))
+    return Chunk(codec, start, dictionary, use, rows, (0, *firsts), tuple(offsets), tuple(sizes))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6).flatmap(lambda rows: st.tuples(st.just(rows), st.lists(chunks(rows), max_size=6))))
+def test_any_row_group_comes_back_from_its_bytes(group: tuple[int, list[Chunk]]) -> None:
+    rows, parts = group
+    names = pa.table({f"c{i}": pa.array([], pa.int64()) for i in range(len(parts))})
+    schema = read_footer(data_of(written(names))).schema
+    assert list(unpack_group(schema, rows, pack_group(schema, parts))) == parts
 
 
 def test_a_map_takes_less_than_four_bytes_a_page_and_column() -> None:

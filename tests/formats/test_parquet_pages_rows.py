@@ -1,6 +1,7 @@
 """Rows fetched by their pages are those of a full read, whatever the file is like."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grebe.errors import Unsupported
-from grebe.formats.parquet_pages import Dictionary, PageMap, want
+from grebe.formats.parquet_pages import Dictionary, MoreNeeded, PageMap, want
 from tests.formats.page_tables import assert_same, data_of, every_type, fetched, full_read, taken, written
 
 CODECS = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
@@ -218,6 +219,22 @@ def test_a_page_needs_its_dictionary_only_while_the_writer_uses_it() -> None:
     assert len(want(pages, np.array([4_999])).spans) == 1
     for row in (0, 4_999):
         assert_same(fetched(pages, file, [row]), taken(table, [row]))
+
+
+def test_a_dictionary_that_was_not_expected_is_asked_for() -> None:
+    """Where the writer says that no page uses the dictionary, and one does."""
+    table = pa.table({"w": [f"word {i % 50}" for i in range(5_000)], "n": np.arange(5_000)})
+    file = data_of(written(table, write_page_index=True, use_dictionary=["w"]))
+    pages = PageMap.of(file)
+    word, number = pages.chunks(0)
+    pages._unpacked[0] = (replace(word, dictionary_pages=0), number)
+    ask = want(pages, np.array([7]))
+    assert len(ask.spans) == 2
+    with pytest.raises(MoreNeeded) as signal:
+        ask.table(file.read_spans(ask.spans))
+    more = signal.value.wanted
+    assert (word.start, word.dictionary_length) in more.spans
+    assert_same(more.table(file.read_spans(more.spans)), taken(table, [7]))
 
 
 def test_only_the_pages_of_the_rows_are_asked_for() -> None:

@@ -122,7 +122,8 @@ def _head(data: bytes) -> tuple[int, int]:
 
 def hashes_of(leaf: Leaf, values: pa.Array) -> Hashes:
     """The hashes of values, none of them NULL, of the type that the column has in Arrow. A filter tells 0.0 from -0.0 and
-    every NaN from every other: ask for both zeros, and nothing about NaN."""
+    every NaN from every other: ask for both zeros, and nothing about NaN. INT96 is refused: an instant is written there in
+    several ways, and finer than it is read."""
     if leaf.physical == BYTE_ARRAY and (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
         return hash_texts(values.cast(pa.binary()).to_pylist())
     return hash_rows(_plain(leaf, values))

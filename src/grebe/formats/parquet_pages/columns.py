@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from grebe.formats.parquet_pages.failures import NoPages
 from grebe.formats.parquet_pages.picked import Picked
 from grebe.formats.parquet_pages.schema import (
     BOOLEAN,
@@ -114,7 +115,7 @@ def _texts(picked: Picked, kind: pa.DataType) -> pa.Array:
         lengths[1:][present] = [len(text) for text in texts]
     ends = np.cumsum(lengths)
     if ends[-1] > np.iinfo(np.int32).max:
-        raise OverflowError("more than 2 GiB of text in one column")
+        raise NoPages("the rows have more than 2 GiB of text in one column")
     return pa.Array.from_buffers(
         kind, picked.entries, [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(texts))]
     )

@@ -22,10 +22,6 @@ Place = tuple[int, int]
 """Row group and leaf."""
 
 
-def has_page_index(footer: Footer) -> bool:
-    return all(column.get(5) or _hidden(column) for group in footer.groups for column in group[1])
-
-
 def chunks_of(file: DataFile, footer: Footer) -> list[list[Chunk]]:
     """By row group and leaf."""
     with naming(file.uri):
