@@ -49,7 +49,10 @@ INDEXES = {
         grebe.Covering(
             "lineitem_by_shipdate",
             on=["l_shipdate"],
-            include=["l_partkey", "l_suppkey", "l_quantity", "l_extendedprice", "l_discount"],
+            include=[
+                *("l_partkey", "l_suppkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax"),
+                *("l_returnflag", "l_linestatus"),
+            ],
             buckets=0,
         ),
     ],

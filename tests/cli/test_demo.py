@@ -1,27 +1,55 @@
-"""`grebe demo` does what it says: two processes, one history, each file one id."""
+"""`grebe demo` does what it says: two processes, one history, each file one id; and queries that indexes make no different."""
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner
 
-from grebe.cli.demo import FILES
+from grebe.cli.demos import queries
+from grebe.cli.demos.racing import FILES
 from grebe.cli.main import main
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def test_two_processes_give_each_file_one_id() -> None:
+pytestmark = [pytest.mark.spark]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "SALES", 40_000)
+    monkeypatch.setattr(queries, "CUSTOMERS", 9_000)
+
+
+def test_programs_are_told_of_the_race_and_of_the_queries(spark: "SparkSession") -> None:
     result = CliRunner().invoke(main, ["demo", "--json"])
     assert result.exit_code == 0, result.output
-    entries = json.loads(result.stdout)
+    told = json.loads(result.stdout)
+    entries = told["log"]
     assert [entry["number"] for entry in entries] == list(range(len(entries)))
     assert [id for entry in entries for id in entry["ids"]] == list(range(FILES))
     # The one that made the table, and the two that raced.
     assert len({entry["process"] for entry in entries}) == 3
+    assert [row["query"] for row in told["queries"]][: len(queries.QUERIES)] == list(queries.QUERIES)
+    assert len(told["queries"]) == len(queries.QUERIES) + 1
 
 
-def test_people_are_told_what_happened_and_find_the_table_where_they_asked_for_it(tmp_path: Path) -> None:
+def test_people_are_told_what_happened_and_find_the_tables_where_they_asked_for_them(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     result = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert f"{FILES} files have {FILES} different ids" in result.stdout
+    assert "times faster" in result.stdout
     assert len(list((tmp_path / "orders").glob("*.parquet"))) == FILES
     assert (tmp_path / "_grebe" / "orders" / "log").is_dir()
+    assert sorted(path.name for path in (tmp_path / "_grebe" / "sales" / "data").iterdir()) == ["by_customer", "by_day"]
+
+
+def test_without_spark_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grebe.cli.demo.find_spec", lambda name: None)
+    result = CliRunner().invoke(main, ["demo"])
+    assert result.exit_code == 0, result.output
+    assert "pip install 'grebe[spark,java]'" in result.stdout

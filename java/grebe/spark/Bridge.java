@@ -24,9 +24,11 @@ import org.slf4j.LoggerFactory;
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class Bridge {
   private static final Logger LOG = LoggerFactory.getLogger("grebe");
+  /** Characters; what is longer, py4j sends in pieces, of which the last waits 40 ms for the acknowledgement of the first. */
+  private static final int ONE_PIECE = 6000;
   static volatile Bridge active;
 
-  final Function<String, String> python;
+  private final Function<String, String> python;
   final Map<String, Snapshot> snapshots = new ConcurrentHashMap<>();
   final Contents contents = new Contents();
   final Known known = new Known();
@@ -138,13 +140,26 @@ public final class Bridge {
     return number;
   }
 
+  /** What Python says to a question; a long one goes ahead in parts. */
+  String answer(long number, String question) {
+    int start = 0;
+    for (; question.length() - start > ONE_PIECE; start += ONE_PIECE) {
+      python.apply("part " + number + " " + question.substring(start, start + ONE_PIECE));
+    }
+    return python.apply(number + " " + question.substring(start));
+  }
+
   void asked(long number) {
     questions.remove(number);
   }
 
-  /** While a question is open: which files of one of its relations are registered. */
+  /** While a question is open: which files of one of its relations are registered. The next question will tell by itself. */
   public String match(long question, int relation, String snapshot) {
-    return Description.match(questions.get(question).get(relation), snapshots.get(snapshot));
+    LogicalRelation asked = questions.get(question).get(relation);
+    for (Path root : roots(asked)) {
+      known.tableAt(root, snapshot);
+    }
+    return Description.match(new Json(), asked, snapshot, snapshots.get(snapshot)).toString();
   }
 
   /** The original plan is carried out; that is said once for each kind of failure. */
@@ -188,10 +203,13 @@ public final class Bridge {
 
   /** Below the roots of a relation there is no index, for so many milliseconds. */
   public void nothingAt(long question, int relation, long milliseconds) {
-    HadoopFsRelation files = (HadoopFsRelation) questions.get(question).get(relation).relation();
-    for (Object root : Scala.list(files.location().rootPaths())) {
-      known.nothingAt((Path) root, milliseconds);
+    for (Path root : roots(questions.get(question).get(relation))) {
+      known.nothingAt(root, milliseconds);
     }
+  }
+
+  static List<Path> roots(LogicalRelation relation) {
+    return Scala.list(((HadoopFsRelation) relation.relation()).location().rootPaths());
   }
 
   public void lookAgain() {

@@ -6,6 +6,7 @@ import java.util.List;
 
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
@@ -22,21 +23,22 @@ final class Content extends Files {
   final List<String> order;
   /** Names the files that are read beside this; empty if there are none. */
   final String pair;
+  /** The size that Spark is told; less than 0: that of the files. */
+  private final long announced;
 
-  /** The roots of the table that this is read instead of. */
-  final List<Path> table;
-
-  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair, List<Path> table) {
+  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair, FileIndex all,
+      long announced) {
+    super(all);
     this.key = key;
     this.runs = runs;
     this.buckets = buckets;
     this.order = order;
     this.pair = pair;
-    this.table = table;
+    this.announced = announced;
   }
 
   Content only(List<FileStatus> run) {
-    return new Content(key, Arrays.asList(run), buckets, order, pair, table);
+    return new Content(key, Arrays.asList(run), buckets, order, pair, all, announced);
   }
 
   @Override
@@ -44,6 +46,11 @@ final class Content extends Files {
     List<FileStatus> files = new ArrayList<>();
     runs.forEach(files::addAll);
     return Arrays.asList(directory(files.toArray(new FileStatus[0])));
+  }
+
+  @Override
+  public long sizeInBytes() {
+    return announced < 0 ? super.sizeInBytes() : announced;
   }
 
   @Override

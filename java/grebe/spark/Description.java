@@ -7,6 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -31,9 +32,14 @@ final class Description {
       "Expand", "Repartition", "RepartitionByExpression", "RebalancePartitions", "SubqueryAlias", "Distinct", "Deduplicate"));
 
   final List<LogicalRelation> relations = new ArrayList<>();
+  private final Bridge bridge;
   private final List<LogicalPlan> subqueries = new ArrayList<>();
   private final Uses uses = new Uses();
   private final Json json = new Json();
+
+  Description(Bridge bridge) {
+    this.bridge = bridge;
+  }
 
   /** The whole question. `only` and `without` are what the user says for this thread; `token` names an explanation under way. */
   String of(LogicalPlan plan, List<String> settings, String only, String without, String token, List<String> hints) {
@@ -216,11 +222,25 @@ final class Description {
     for (Object each : Scala.list(plan.output())) {
       uses.write(json, (Attribute) each);
     }
-    json.endList().close();
+    json.endList();
+    matched(plan);
+    json.close();
+  }
+
+  /** What Python would ask next, if it is known already which table this is. */
+  private void matched(LogicalRelation plan) {
+    List<Path> roots = Bridge.roots(plan);
+    String snapshot = roots.isEmpty() ? null : bridge.known.tableAt(roots.get(0));
+    // A lake format may have its own idea of what listing is.
+    boolean plain = ((HadoopFsRelation) plan.relation()).location().getClass().getPackage().equals(HadoopFsRelation.class.getPackage());
+    if (plain && snapshot != null && bridge.snapshots.containsKey(snapshot)) {
+      match(json.key("matched"), plan, snapshot, bridge.snapshots.get(snapshot));
+    }
   }
 
   /** Which of the relation's files are registered: ids, their bytes, and number and bytes of the rest. */
-  static String match(LogicalRelation plan, Snapshot registered) {
+  static Json match(Json json, LogicalRelation plan, String snapshot, Snapshot registered) {
+    int size = registered.size();
     BitSet ids = new BitSet();
     long known = 0;
     long others = 0;
@@ -242,10 +262,11 @@ final class Description {
         }
       }
     }
-    Json json = new Json().open().key("ids").text(Snapshot.ranges(ids)).key("bytes").number(known);
+    json.open().key("snapshot").text(snapshot).key("registered").number(size);
+    json.key("ids").text(Snapshot.ranges(ids)).key("bytes").number(known);
     json.key("others").number(others).key("other_bytes").number(otherBytes);
     json.key("elsewhere").truth(moments.elsewhere);
     // Such a file is read twice; an index has its rows once.
-    return json.key("twice").truth(twice).close().toString();
+    return json.key("twice").truth(twice).close();
   }
 }

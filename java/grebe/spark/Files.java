@@ -15,8 +15,13 @@ import scala.Option;
 /** What our file indexes share. Methods with a Seq are declared for both of Scala's: 2.12 asks for the one, 2.13 for the other. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 abstract class Files implements FileIndex {
+  /** The relation's own file index, which this one takes the place of. */
+  final FileIndex all;
   private long bytes = -1;
-  private String[] names;
+
+  Files(FileIndex all) {
+    this.all = all;
+  }
 
   abstract List<PartitionDirectory> list(List partitionFilters, List dataFilters);
 
@@ -32,31 +37,22 @@ abstract class Files implements FileIndex {
     return Scala.seq(list(Scala.list(partitionFilters), Scala.list(dataFilters)));
   }
 
-  private synchronized void count() {
-    if (names == null) {
-      List<String> paths = new ArrayList<>();
-      long sum = 0;
-      for (PartitionDirectory directory : list(new ArrayList(), new ArrayList())) {
-        for (Object each : Scala.list(directory.files())) {
-          FileStatusWithMetadata file = (FileStatusWithMetadata) each;
-          sum += file.getLen();
-          paths.add(file.getPath().toString());
-        }
-      }
-      bytes = sum;
-      names = paths.toArray(new String[0]);
-    }
-  }
-
+  /** Whoever asks which files a query reads (`inputFiles` of a frame) means those of the table. */
   @Override
   public String[] inputFiles() {
-    count();
-    return names;
+    return all.inputFiles();
   }
 
   @Override
-  public long sizeInBytes() {
-    count();
+  public synchronized long sizeInBytes() {
+    if (bytes < 0) {
+      bytes = 0;
+      for (PartitionDirectory directory : list(new ArrayList(), new ArrayList())) {
+        for (FileStatusWithMetadata file : files(directory)) {
+          bytes += file.getLen();
+        }
+      }
+    }
     return bytes;
   }
 

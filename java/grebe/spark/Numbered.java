@@ -20,12 +20,11 @@ import org.apache.spark.sql.types.StructType;
 /** Registered files of a relation, each with its id as one more partition value: the lineage of every row, at no cost per row. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Numbered extends Files {
-  private final FileIndex all;
   private final Snapshot registered;
   private final StructType partitions;
 
   Numbered(FileIndex all, Snapshot registered, String column) {
-    this.all = all;
+    super(all);
     this.registered = registered;
     this.partitions = all.partitionSchema().add(column, DataTypes.IntegerType, false);
   }

@@ -74,13 +74,13 @@ public final class Rewriting extends Rule {
 
   private LogicalPlan rewritten(LogicalPlan plan, List<String> hints) throws Exception {
     bridge.counters.asked.incrementAndGet();
-    Description description = new Description();
+    Description description = new Description(bridge);
     SparkContext context = SparkContext.getOrCreate();
     String question = description.of(plan, bridge.settings, context.getLocalProperty("grebe.only"),
         context.getLocalProperty("grebe.without"), context.getLocalProperty("grebe.token"), hints);
     long number = bridge.asking(description.relations);
     try {
-      String answer = bridge.python.apply(number + " " + question);
+      String answer = bridge.answer(number, question);
       if (answer.isEmpty()) {
         return plan;
       }

@@ -46,6 +46,11 @@ public final class Snapshot {
     times = moreTimes;
   }
 
+  /** So many files were ever registered. */
+  synchronized int size() {
+    return ids.length;
+  }
+
   /** The id of exactly this file, -1 if it is not registered (or was changed since). */
   synchronized int idOf(Path path, long size, long time) {
     Integer newest = places.get(canonical(path));

@@ -119,8 +119,25 @@ final class StandIn {
       buckets = Option.apply(new BucketSpec(decision.get("written").asInt(), Scala.seq(texts("bucket_by")), Scala.nothing()));
     }
     Content content = new Content(text("content"), runs, decision.get("buckets").asInt(), texts("order"), pair(),
-        Scala.list(source().location().rootPaths()));
+        source().location(), announced(schema));
     return Scala.withRelation(original, over(content, schema, buckets, true), Scala.seq(attributes(schema)));
+  }
+
+  /**
+   * Buckets are read for the sake of a join or an aggregation without a shuffle. Spark must plan that as it would plan it for the
+   * table, so it is told the table's size, less what the columns make out; else it might take a broadcast instead.
+   */
+  private long announced(StructType schema) {
+    if (decision.get("buckets").asInt() == 0) {
+      return -1;
+    }
+    double columns = (double) width(schema) / width(original.schema());
+    return (long) (source().location().sizeInBytes() * columns * decision.get("covered_share").asDouble());
+  }
+
+  /** Of a row, as Spark reckons it. */
+  private static long width(StructType schema) {
+    return 8 + schema.defaultSize();
   }
 
   private List<String> texts(String field) {

@@ -1,107 +1,39 @@
-"""`grebe demo`: a generated table, two processes that race for its log, and the history that comes of it."""
+"""`grebe demo`: generated tables, an index or two, and what they are good for."""
 
-import datetime
-import multiprocessing
 import tempfile
-from collections.abc import Sequence
-from multiprocessing.synchronize import Barrier
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from grebe.cli.output import Output
+from grebe.cli.demos import queries, racing
+from grebe.cli.output import Json, Output, Row
 from grebe.cli.verb import Verb
-from grebe.files import FileList
-from grebe.log.commit import Log
-from grebe.log.entry import Entry, FilesRegistered, TableInfo
-from grebe.log.registration import Registry
-from grebe.log.snapshot import history
-from grebe.store.local import LocalStore
-
-FILES, ROWS = 12, 10_000
-_LONGEST_TURN = 60.0
 
 
 @click.command(cls=Verb)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where to make the table, which then stays; else it is made aside and removed.",
+    help="Where to make the tables, which then stay; else they are made aside and removed.",
 )
 @click.pass_obj
 def demo(output: Output, folder: Path | None) -> None:
-    """Make a table on local disk, let two processes race for its log, and print the history."""
+    """Make tables on local disk, let two processes race for the log of one, and speed up queries on the others."""
+    told: dict[str, list[Row]] = {}
     with tempfile.TemporaryDirectory(prefix="grebe-demo-") as aside:
         lake = folder or Path(aside)
-        table, indexes = lake / "orders", lake / "_grebe" / "orders"
-        _generate(table)
-        files = _listing(table)
-        output.note(f"{len(files)} Parquet files, {FILES * ROWS:,} rows in {table}")
-
-        log = Log(LocalStore(indexes)).create(TableInfo(uri=files.root, source="files"))
-        _race(table, indexes)
-        log.reload()
-        ids = Registry(log).files(log.state).ids_of(files).to_pylist()
-
-        output.rows(
-            ["number", "at", "action", "process", "ids"],
-            [_row(entry) for entry in history(log.store, log.newest.number)],
-        )
-        output.note(
-            "Two processes registered all files at once, one from each end: "
-            f"{len(files)} files have {len(set(ids))} different ids, given in {log.newest.number} commits."
-        )
+        told["log"] = racing.race(lake / "orders", lake / "_grebe" / "orders", output)
+        _show(output, told["log"])
+        if find_spec("pyspark") is None:
+            output.note("Queries need Spark: pip install 'grebe[spark,java]', then run this again.")
+        else:
+            told["queries"] = queries.compare(lake, output)
+            _show(output, told["queries"])
+    if isinstance(output, Json):
+        output.one(told)
 
 
-def _generate(table: Path) -> None:
-    table.mkdir(parents=True, exist_ok=True)
-    random = np.random.default_rng(42)
-    for number in range(FILES):
-        first = number * ROWS
-        columns = {
-            "order_id": np.arange(first, first + ROWS),
-            "customer_id": random.integers(0, 1_000, ROWS),
-            "price": random.integers(100, 1_000_000, ROWS) / 100,
-        }
-        pq.write_table(pa.table(columns), table / f"part-{number:03}.parquet")
-
-
-def _listing(table: Path) -> FileList:
-    store = LocalStore(table)
-    found = list(store.list())
-    return FileList.build(store.uri, [o.path for o in found], [o.size for o in found], [o.modified_ms for o in found])
-
-
-def _race(table: Path, indexes: Path) -> None:
-    processes = multiprocessing.get_context("spawn")
-    turn = processes.Barrier(2)
-    orders: list[Sequence[int]] = [range(FILES), range(FILES - 1, -1, -1)]
-    writers = [processes.Process(target=_register_one_by_one, args=(table, indexes, order, turn)) for order in orders]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    if any(writer.exitcode for writer in writers):
-        raise RuntimeError("a writer of the demo failed; what it said stands above")
-
-
-def _register_one_by_one(table: Path, indexes: Path, order: Sequence[int], turn: Barrier) -> None:
-    files = _listing(table)
-    registry = Registry(Log(LocalStore(indexes)).open())
-    for number in order:
-        turn.wait(_LONGEST_TURN)  # side by side at every file, or one would soon be far ahead of the other
-        registry.register(files.take(np.array([number])))
-
-
-def _row(entry: Entry) -> dict[str, object]:
-    registered = (change.segment for change in entry.changes if isinstance(change, FilesRegistered))
-    return {
-        "number": entry.number,
-        "at": datetime.datetime.fromtimestamp(entry.at_ms / 1000, datetime.UTC),
-        "action": entry.action,
-        "process": entry.writer.pid,
-        "ids": [id for segment in registered for id in range(segment.first_id, segment.first_id + segment.count)],
-    }
+def _show(output: Output, rows: list[Row]) -> None:
+    if not isinstance(output, Json):
+        output.rows(list(rows[0]), rows)

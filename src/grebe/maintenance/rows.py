@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from grebe.errors import CorruptIndex
 from grebe.files import FileList
+from grebe.indexes.classic import functions
 from grebe.indexes.kind import FILE_COLUMN, Facts
 from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
 from grebe.spark.source import SparkSource
@@ -147,8 +148,6 @@ class IndexRows:
 
 def _count_whole(frame: "DataFrame") -> int:
     """Every column is read: a plain count reads none, and then finds records that a parser drops when it looks at them."""
-    from pyspark.sql import functions
-
     names = map(_quoted, frame.columns)
     (found,) = frame.agg(functions.count(functions.lit(1)), functions.max(functions.xxhash64(*names))).collect()
     return int(found[0])

@@ -65,8 +65,14 @@ def plain_option(profile: Profile, meter: Meter) -> Option:
     tasks = meter.scan_tasks(relation.bytes, files)
     cost = _source_scan(profile, meter, relation.bytes, profile.rows, files, tasks)
     read = relation.bytes * profile.share * profile.opened
-    size = relation.bytes * projected_share(relation)
-    return Option(None, 0, False, cost, None, (), tasks, size, math.ceil(files * profile.opened), round(read))
+    return Option(
+        None, 0, False, cost, None, (), tasks, _table_size(profile), math.ceil(files * profile.opened), round(read)
+    )
+
+
+def _table_size(profile: Profile) -> float:
+    """What Spark takes a scan of the table to give."""
+    return profile.relation.bytes * projected_share(profile.relation)
 
 
 def _source_scan(profile: Profile, meter: Meter, size: float, rows: float, files: int, tasks: int) -> float:
@@ -212,7 +218,8 @@ class StandInOptions:
             partitioning=partitioning,
             order=order,
             tasks=tasks,
-            size=(kept_bytes + covered.direct_bytes) * self._share,
+            # Buckets are announced with the table's size, so that they leave the choice between join methods as it is.
+            size=_table_size(profile) if buckets else (kept_bytes + covered.direct_bytes) * self._share,
             files=files + covered.direct_files,
             bytes=round(read + covered.direct_bytes * profile.share * profile.opened),
             shuffled_bytes=shuffled,

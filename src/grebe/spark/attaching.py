@@ -82,13 +82,15 @@ class Attached:
 
 
 def attached(session: "SparkSession", config: Config) -> Attached:
-    """Puts the rule into the session, once; a second call takes over with its own settings. `session` is a classic one."""
+    """Puts the rule into the session, once; a second call brings other settings for everyone. `session` is a classic one."""
     shim = load(session)
-    planning = Planning(shim, Tables(session, shim, config), config)
-    shim.answer_with(planning.answer)
+    if shim.planning is None:
+        shim.planning = Planning(shim, Tables(session, shim, config), config)
+        shim.answer_with(shim.planning.answer)
+    shim.planning.configure(config)
     shim.bridge.attach(session._jsparkSession)
     shim.bridge.setEnabled(config.enabled)
-    return Attached(session, shim, planning)
+    return Attached(session, shim, shim.planning)
 
 
 def classic(session: "SparkSession") -> "SparkSession":

@@ -46,9 +46,15 @@ class Planning:
         self._shim = shim
         self._config = config
         self._cores = int(shim.context.defaultParallelism)
+        self._parts: dict[str, str] = {}
+        """Of questions whose end has not come yet. One thread asks a question, so that its parts come one after the other."""
         self._awaited: dict[str, list[Planned]] = {}
         self._lock = threading.Lock()
         shim.bridge.setSettings(shim.java_list([*readings.SETTINGS, *SETTINGS]))
+
+    def configure(self, config: Config) -> None:
+        self._config = config
+        self.tables.configure(config)
 
     def answer(self, question: str) -> str:
         """The text that `Rewriting` carries out; empty: leave the plan as it is."""
@@ -56,7 +62,11 @@ class Planning:
         if number == "lost":
             self.tables.lost(text)
             return ""
-        asked = json.loads(text)
+        if number == "part":
+            number, _, text = text.partition(" ")
+            self._parts[number] = self._parts.get(number, "") + text
+            return ""
+        asked = json.loads(self._parts.pop(number, "") + text)
         found: dict[int, Found] = {}
         query = read_plan(
             asked, lambda i, described: self._relation(int(number), i, described, asked, found), self._cores
@@ -97,12 +107,15 @@ class Planning:
         if table is None or not table.table.indexes:
             self._shim.bridge.nothingAt(question, number, int(NOTHING_SECONDS * 1000))
             return relation
+        found[number] = table
         try:
             reading = readings.reading_of(described, readings.with_defaults(asked["settings"]))
         except GrebeError as problem:
-            return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code))
-        found[number] = table
-        files = json.loads(self._shim.bridge.match(question, number, table.snapshot))
+            obstacle = _obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code)
+            return replace(relation, table=table.table.uri, obstacle=obstacle)
+        files = described.get("matched", {})
+        if (files.get("snapshot"), files.get("registered")) != (table.snapshot, table.registered):
+            files = json.loads(self._shim.bridge.match(question, number, table.snapshot))
         return replace(
             relation,
             table=table.table.uri,

@@ -45,6 +45,7 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "lineage": FILE_COLUMN,
         "direct": choice.direct,
         "covered": _ranges(copy.covered),
+        "covered_share": 1.0 - choice.appended,
         "snapshot": snapshot,
     }
 

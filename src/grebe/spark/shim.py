@@ -48,6 +48,8 @@ class Shim:
         self.context = context
         self.gateway = gateway
         self._delegate = delegate
+        self.planning: Any = None
+        """What answers, once a session is attached; see `attaching`."""
 
     def java_list(self, items: Sequence[str]) -> Any:
         made = self.gateway.jvm.java.util.ArrayList()

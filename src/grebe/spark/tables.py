@@ -41,12 +41,13 @@ NOTHING_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Found:
-    """A table in one state. `snapshot` names its registered files in the JVM."""
+    """A table in one state. `snapshot` names its registered files in the JVM, which are so many."""
 
     table: KnownTable
     state: TableState
     log_uri: str
     snapshot: str
+    registered: int
 
 
 class _Followed:
@@ -59,6 +60,7 @@ class _Followed:
         self._shim = shim
         self._session = session
         self._sent = 0
+        self._count = 0
         self._copies: dict[str, tuple[IndexState, Copy | None]] = {}
         self._aside: dict[str, tuple[tuple[ContentFile, ...], str]] = {}
         """Content that is not used any more, and why; once the index has other content it is used again."""
@@ -98,7 +100,7 @@ class _Followed:
         sizes = np.zeros(registered.next_id, np.int64)
         sizes[registered.ids.to_numpy()] = registered.files.table["size"].to_numpy()
         indexes = tuple(self._index(index) for index in state.indexes.values())
-        return Found(KnownTable(uri, self._log.newest.number, indexes, sizes), state, key, key)
+        return Found(KnownTable(uri, self._log.newest.number, indexes, sizes), state, key, key, self._count)
 
     def _send(self, key: str, registered: RegisteredFiles) -> None:
         """Only what the JVM does not have yet: ids never change."""
@@ -107,6 +109,7 @@ class _Followed:
             files = registered.files.filter(new)
             self._shim.bridge.snapshot(key).add(*arrow_bytes(files, registered.ids.to_numpy()[new]))
             self._sent = registered.next_id
+            self._count += len(files)
         else:
             self._shim.bridge.snapshot(key)
 
@@ -167,6 +170,10 @@ class Tables:
             return None
         fresh = FRESH_SECONDS if self._config.max_age_seconds is None else self._config.max_age_seconds
         return self._by_place[place].now(now, fresh)
+
+    def configure(self, config: Config) -> None:
+        self._config = config
+        self.changed()
 
     def located(self, table: str, location: str) -> None:
         """The indexes of this table lie at a place that nobody would look at by himself."""

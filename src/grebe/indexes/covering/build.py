@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grebe.errors import Unsupported
+from grebe.indexes.classic import functions
 from grebe.indexes.columns import Chosen
 from grebe.indexes.covering import ranges
 from grebe.indexes.covering.layout import Distinct, Plan, plan
@@ -58,8 +59,6 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
 
 def _kept(frame: "DataFrame", shape: Shape) -> "DataFrame":
     """The rows and columns of the index, under their names in the content."""
-    from pyspark.sql import functions
-
     if shape.where is not None:
         _require_plain_literals(frame, shape.where)
         frame = frame.where(shape.where)
@@ -104,8 +103,6 @@ def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int) -> list[str |
 
 
 def _distinct(some: "DataFrame", on: Sequence[Chosen]) -> Distinct:
-    from pyspark.sql import functions
-
     keys = [functions.col(_quoted(*column.path)) for column in on]
     counts = (
         functions.count(functions.lit(1)),
@@ -118,16 +115,12 @@ def _distinct(some: "DataFrame", on: Sequence[Chosen]) -> Distinct:
 
 def _text(column: "Column", kind: str) -> "Column":
     """A value as text that gives the very same value again, whatever the session's time zone or Python's range of dates."""
-    from pyspark.sql import functions
-
     if kind in ("string", "binary"):
         return functions.hex(column.cast("binary"))
     return (functions.unix_micros(column) if kind == "timestamp" else column).cast("string")
 
 
 def _value(text: str | None, kind: str) -> "Column":
-    from pyspark.sql import functions
-
     constant = functions.lit(text)
     if kind in ("string", "binary"):
         return functions.unhex(constant).cast(kind)
@@ -141,8 +134,6 @@ _DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigin
 
 
 def _content(name: str) -> "Column":
-    from pyspark.sql import functions
-
     return functions.col(_quoted(name))
 
 

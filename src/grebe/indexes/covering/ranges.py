@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from grebe.indexes.classic import functions
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -53,8 +55,6 @@ def partition_of(
     key: "Column", cuts: Sequence[Cut], constants: Sequence["Column"], others: Sequence["Column"], partitions: int
 ) -> "Column":
     """What to partition by. `constants` are the values of the cuts, `others` what tells rows of one key apart."""
-    from pyspark.sql import functions
-
     numbers = [int(number) for number in numbers_landing_in(partitions)]
 
     def spread(first: int, last: int) -> "Column":

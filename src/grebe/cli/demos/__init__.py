@@ -1,0 +1,1 @@
+"""What `grebe demo` shows, one module a story."""

@@ -1,0 +1,154 @@
+"""The same files read in another way are other rows: an index of one reading never serves another."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import grebe
+from tests.spark.served import Served, configured, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark readings")]
+
+SCHEMA = "k int, t timestamp, s string"
+OPTIONS = {"header": "true", "timeZone": "Europe/Berlin"}
+
+
+@pytest.fixture(scope="module")
+def csv(served: Served, folder: Path) -> str:
+    """Lines that mean something under many readings: a header that could be a row, cells with another delimiter in them."""
+    place = folder / "csv"
+    place.mkdir()
+    for number in range(2):
+        lines = (f"{n + number},2024-03-31 0{n % 10}:30:00,a;{n % 3 or 'none'}" for n in range(40))
+        (place / f"{number}.csv").write_text("0,2024-01-01 00:00:00,header\n" + "\n".join(lines) + "\n")
+    frame = served.spark.read.schema(SCHEMA).options(**OPTIONS).csv(str(place))
+    served.lake.table(frame).create(grebe.Covering("csv_k", on="k", include=["t", "s"], buckets=4))
+    return str(place)
+
+
+def _read(place: str, schema: str, options: dict[str, Any]) -> Callable[["SparkSession"], "DataFrame"]:
+    return lambda spark: (
+        spark.read.schema(schema).options(**options).csv(place).where("k >= 3").groupBy("k", "s").count()
+    )
+
+
+def test_the_same_reading_is_served(served: Served, csv: str) -> None:
+    served.same(_read(csv, SCHEMA, OPTIONS), "csv_k")
+    served.same(_read(csv, SCHEMA, {"Header": "TRUE", "timezone": "Europe/Berlin", "inferSchema": "false"}), "csv_k")
+    with configured(served.spark, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        served.same(_read(csv, SCHEMA, OPTIONS), "csv_k")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"header": "false"},
+        {"sep": ";"},
+        {"delimiter": ";"},
+        {"nullValue": "a;none"},
+        {"timeZone": "UTC"},
+        {"mode": "DROPMALFORMED"},
+        {"timestampFormat": "yyyy-MM-dd mm:HH:ss"},
+        {"encoding": "UTF-16"},
+        {"comment": "1"},
+        {"ignoreTrailingWhiteSpace": "true", "lineSep": ";"},
+    ],
+    ids=str,
+)
+def test_another_option_is_another_reading(served: Served, csv: str, options: dict[str, str]) -> None:
+    query = _read(csv, SCHEMA, {**OPTIONS, **options})
+    served.same(query)
+    assert served.reasons(query)["csv_k"] in ("READ_DIFFERENTLY", "UNSUPPORTED_RELATION")
+
+
+@pytest.mark.parametrize(
+    "schema", ["k long, t timestamp, s string", "k string, t timestamp, s string", "t string, k int, s string"]
+)
+def test_another_schema_is_another_reading(served: Served, csv: str, schema: str) -> None:
+    query = _read(csv, schema, OPTIONS)
+    served.same(query)
+    assert served.reasons(query)["csv_k"] in ("READ_DIFFERENTLY", "COL_SCHEMA_MISMATCH")
+
+
+def test_a_zone_that_comes_from_the_session_counts_where_it_matters(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("".join(f"{n},2024-03-31 0{n % 10}:30:00\n" for n in range(30)))
+
+    def place(spark: "SparkSession") -> "DataFrame":
+        return spark.read.schema("k int, t timestamp").csv(str(tmp_path / "t"))
+
+    def timed(spark: "SparkSession") -> "DataFrame":
+        return place(spark).where("k > 4")
+
+    def untimed(spark: "SparkSession") -> "DataFrame":
+        return timed(spark).select("k")
+
+    served.lake.table(place(served.spark)).create(grebe.Covering("zoned", on="k", include="t", buckets=4))
+    served.same(timed, "zoned")
+    with configured(served.spark, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        served.same(timed)
+        assert served.reasons(timed) == {"zoned": "READ_DIFFERENTLY"}
+        served.same(untimed)
+
+
+@pytest.mark.parametrize(
+    ("schema", "serves"),
+    [
+        ("k bigint, v int, s string", True),
+        ("v int, k bigint", True),
+        ("k bigint, v bigint, s string", False),
+        ("k bigint, V int, s string", False),
+        ("k bigint, v int, missing int, s string", True),
+    ],
+)
+def test_a_schema_of_the_users_on_parquet(served: Served, tmp_path: Path, schema: str, serves: bool) -> None:
+    import pyarrow as pa
+
+    place = write(
+        tmp_path / "t", {"k": range(60), "v": pa.array(range(60), pa.int32()), "s": [f"s{n % 4}" for n in range(60)]}
+    )
+    served.lake.table(place).create(grebe.Covering("given", on="k", include=["v", "s"], buckets=4))
+    served.same(
+        lambda spark: spark.read.schema(schema).parquet(place).where("k > 7").selectExpr("k", "v"),
+        *(["given"] if serves else []),
+    )
+    served.same(lambda spark: spark.read.schema("k bigint, absent string").parquet(place).where("k > 7"))
+
+
+@pytest.mark.parametrize(
+    "setting", [{"spark.sql.caseSensitive": "true"}, {"spark.sql.files.ignoreMissingFiles": "true"}], ids=str
+)
+def test_a_setting_that_changes_the_reading(served: Served, tmp_path: Path, setting: dict[str, str]) -> None:
+    place = write(tmp_path / "t", {"k": range(60), "v": range(60)})
+    served.lake.table(place).create(grebe.Covering("settled", on="k", include=["v"], buckets=4))
+    query = f"SELECT v FROM parquet.`{place}` WHERE k > 50"
+    served.same(query, "settled")
+    with configured(served.spark, setting):
+        served.same(query)
+    served.same(query, "settled")
+
+
+def test_text_that_grew_or_was_rewritten_is_read_as_it_is_now(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    file = tmp_path / "t" / "a.json"
+    file.write_text("".join(f'{{"k": {n}, "v": "{n % 5}"}}\n' for n in range(50)))
+    (tmp_path / "t" / "b.json").write_text('{"k": 1000, "v": "x"}\n' * 20)
+
+    def table(spark: "SparkSession") -> "DataFrame":
+        return spark.read.schema("k int, v string").json(str(tmp_path / "t"))
+
+    def query(spark: "SparkSession") -> "DataFrame":
+        return table(spark).where("k >= 0")
+
+    served.lake.table(table(served.spark)).create(grebe.Covering("grown", on="k", include="v", buckets=4))
+    served.same(query, "grown")
+    with file.open("a") as more:
+        more.write('{"k": 7, "v": "new"}\n')
+    assert "new" in str(served.same(query, "grown").rows)
+    file.write_text('{"k": 8, "v": "other"}\n')
+    assert served.same(query, "grown").rows.total() == 21
