@@ -5,11 +5,11 @@ import zlib
 
 import pyarrow as pa
 
+from grebe.formats.parquet_pages import snappy
 from grebe.formats.parquet_pages.chunk import BROTLI, GZIP, LZ4_RAW, SNAPPY, UNCOMPRESSED, ZSTD
 from grebe.formats.parquet_pages.failures import Damaged, NoPages
-from grebe.formats.parquet_pages.thrift import varint
 
-_NAMES = {SNAPPY: "snappy", GZIP: "gzip", BROTLI: "brotli", ZSTD: "zstd", LZ4_RAW: "lz4_raw"}
+_NAMES = {GZIP: "gzip", BROTLI: "brotli", ZSTD: "zstd", LZ4_RAW: "lz4_raw"}
 # Below, setting up a stream costs more than the rest of the page.
 _LEAST_STREAMED = 256 * 1024
 _STREAMED = (ZSTD, BROTLI)
@@ -24,10 +24,10 @@ def inflate(codec: int, data: memoryview, size: int, needed: int | None = None) 
         return data
     if not size:
         return memoryview(b"")
+    if codec == SNAPPY:
+        return snappy.inflate(data, size, needed)
     if codec not in _NAMES:
         raise NoPages(f"it is compressed with codec {codec}")
-    if codec == SNAPPY and varint(data, 0)[0] != size:
-        raise Damaged("a page has another size than its header says")
     if needed is not None and needed < size:
         beginning = _beginning(codec, data, size, needed)
         if beginning is not None:

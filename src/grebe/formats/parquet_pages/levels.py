@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grebe.formats.parquet_pages.failures import Damaged
+from grebe.formats.parquet_pages.mini_file import decode_numbers
 from grebe.formats.parquet_pages.thrift import varint, write_varint
 
 Numbers = npt.NDArray[np.int32]
@@ -21,6 +22,11 @@ _MANY = 48
 _WIDEST = 32
 # Looking for runs alike pays from so many values in a run.
 _LONG = 256
+# Counting through more runs than this takes longer than decoding all of them in Arrow; of few values it never does.
+_MOST_RUNS = 24
+_FEW = 500
+# In bits: levels are, indices of dictionaries need not be.
+_NARROW = 6
 
 
 def is_one_run(data: memoryview, value: int, count: int) -> bool:
@@ -33,34 +39,42 @@ def pick(data: memoryview, width: int, positions: Sequence[int]) -> list[int]:
     """The values at these ascending positions."""
     if not width:
         return [0] * len(positions)
-    if len(positions) >= _MANY:
-        found: list[int] = _gather(data, width, np.asarray(positions)).tolist()
-        return found
-    return _hop(data, width, positions, None)[0]
+    found = _hop(data, width, positions, None) if len(positions) < _MANY else None
+    if found is not None:
+        return found[0]
+    many: list[int] = _gather(data, width, np.asarray(positions)).tolist()
+    return many
 
 
 def ranks(data: memoryview, width: int, top: int, positions: Sequence[int]) -> tuple[list[int], list[int]]:
     """The values at these ascending positions, and how many before each are `top`."""
-    if len(positions) < _MANY:
-        return _hop(data, width, positions, top)
+    found = _hop(data, width, positions, top) if len(positions) < _MANY else None
+    if found is not None:
+        return found
     values = expand(data, width, positions[-1] + 1)
     tops = values == top
+    if len(positions) == 1:
+        return [int(values[-1])], [int(np.count_nonzero(tops[:-1]))]
     before = np.cumsum(tops) - tops
     return values[positions].tolist(), before[positions].tolist()
 
 
-def _hop(data: memoryview, width: int, positions: Sequence[int], top: int | None) -> tuple[list[int], list[int]]:
-    """From run to run: the values at the positions, and if asked how many before each are `top`.
+def _hop(data: memoryview, width: int, positions: Sequence[int], top: int | None) -> tuple[list[int], list[int]] | None:
+    """From run to run: the values at the positions, and if asked how many before each are `top`; None if there are too many
+    runs on the way.
 
     The one loop that runs for every run of every page, so what could be functions of their own is written out."""
     values, before = [], []
     mask = (1 << width) - 1
     start = stop = passed = place = following = 0
-    packed = 0
+    packed, patience = 0, _MOST_RUNS
     for position in positions:
         while position >= stop:
             if top is not None and stop > start:
                 passed += _tops(data, width, top, place, stop - start, packed)
+                patience -= 1
+                if not patience:
+                    return None
             start = stop
             head = data[following]
             place = following + 1
@@ -126,7 +140,7 @@ def _tops_packed(packed: bytes | memoryview, width: int, top: int, count: int) -
     return (folded & ones).bit_count()
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _ones(width: int, count: int) -> int:
     """The lowest bit of each of `count` values."""
     return ((1 << width * count) - 1) // ((1 << width) - 1)
@@ -139,6 +153,8 @@ def expand(data: memoryview, width: int, count: int) -> Numbers:
     head, place = varint(data, 0)
     if not head & 1 and head >> 1 >= count:
         return np.full(count, int.from_bytes(data[place : place + (width + 7) // 8], "little"), np.int32)
+    if width <= _NARROW and count >= _FEW:
+        return decode_numbers(data, width, count)
     return _gather(data, width, np.arange(count))
 
 

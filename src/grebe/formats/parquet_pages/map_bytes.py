@@ -162,6 +162,8 @@ def _chunks(schema: FileSchema, rows: int, numbers: list[int]) -> Iterator[Chunk
         if leaf.max_repetition:
             values = numbers[at]
             at += 1
+        if place < 0:
+            raise ValueError("a chunk before the file")
         start, place = place, place + length
         if facts & _SCATTERED:
             gaps, at = numbers[at : at + pages], at + pages

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grebe.formats.parquet_pages.chunk import UNCOMPRESSED
 from grebe.formats.parquet_pages.failures import Damaged
-from grebe.formats.parquet_pages.headers import DATA, PLAIN, RLE
-from grebe.formats.parquet_pages.schema import ARROW_SCHEMA, FIXED, FileSchema, Leaf
+from grebe.formats.parquet_pages.headers import DATA, DICTIONARY, PLAIN, RLE, RLE_DICTIONARY
+from grebe.formats.parquet_pages.schema import ARROW_SCHEMA, FIXED, INT32, FileSchema, Leaf
 from grebe.formats.parquet_pages.thrift import BINARIES, INTEGERS, STOP, STRUCTS, binary, i32, i64, write_list_head
 
 _MAGIC = b"PAR1"
+_NUMBER = Leaf((b"x",), INT32, 4, 0, 0)
 # Heads of fields: one after the field before, and its kind.
 _NEXT_LIST, _NEXT_STRUCT, _NEXT_BINARY = b"\x19", b"\x1c", b"\x18"
 
@@ -113,6 +116,30 @@ def decode_values(leaf: Leaf, encoding: int, count: int, section: bytes | memory
     if len(column) != count:
         raise Damaged(f"a page has {len(column)} of the {count} values it says")
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def decode_numbers(section: bytes | memoryview, width: int, count: int) -> npt.NDArray[np.int32]:
+    """The first `count` numbers of so many bits (few), in Parquet's hybrid of runs: for Arrow they are the places of values in
+    a dictionary, here one in which every number stands at its own place."""
+    dictionary = _every_number(width)
+    header = data_page_header(count, RLE_DICTIONARY, len(section) + 1)
+    length = len(dictionary) + len(header) + 1 + len(section)
+    chunk = PlacedChunk(_NUMBER, UNCOMPRESSED, count, 0, len(dictionary), length)
+    pieces = (dictionary, header, bytes((width,)), section)
+    column = decode(_bare_frame(INT32, 4).around(pieces, [chunk], count)).column(0)
+    if len(column) != count:
+        raise Damaged(f"a page has {len(column)} of the {count} levels it says")
+    numbers: npt.NDArray[np.int32] = column.to_numpy()
+    return numbers
+
+
+@lru_cache(maxsize=16)
+def _every_number(width: int) -> bytes:
+    """A dictionary page."""
+    values = np.arange(1 << width, dtype="<i4").tobytes()
+    size = len(values)
+    page = b"".join((i32(1, 1 << width), i32(1, PLAIN), STOP))
+    return b"".join((i32(1, DICTIONARY), i32(1, size), i32(1, size), b"\x4c", page, STOP, values))
 
 
 @lru_cache(maxsize=64)
