@@ -22,8 +22,9 @@ _MANY = 48
 _WIDEST = 32
 # Looking for runs alike pays from so many values in a run.
 _LONG = 256
-# Counting through more runs than this takes longer than decoding all of them in Arrow; of few values it never does.
-_MOST_RUNS = 24
+# Counting through many runs takes longer than decoding all of them in Arrow, which of few values it never does: after the
+# first runs, more than so many times as many values must not be ahead.
+_LOOK, _FAR = 8, 5
 _FEW = 500
 # In bits: levels are, indices of dictionaries need not be.
 _NARROW = 6
@@ -67,13 +68,13 @@ def _hop(data: memoryview, width: int, positions: Sequence[int], top: int | None
     values, before = [], []
     mask = (1 << width) - 1
     start = stop = passed = place = following = 0
-    packed, patience = 0, _MOST_RUNS
+    packed = counted = 0
     for position in positions:
         while position >= stop:
             if top is not None and stop > start:
                 passed += _tops(data, width, top, place, stop - start, packed)
-                patience -= 1
-                if not patience:
+                counted += 1
+                if counted == _LOOK and stop * _FAR < position:
                     return None
             start = stop
             head = data[following]

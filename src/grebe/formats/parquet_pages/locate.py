@@ -67,10 +67,10 @@ def _start(meta: Struct) -> int:
 def _indexed_locations(
     file: DataFile, footer: Footer, spans: dict[Place, tuple[int, int]]
 ) -> dict[Place, list[Location]]:
-    stretches = _stretches([span for span in spans.values() if footer.inside_tail(*span) is None])
     with naming(file.uri):
-        if any(start < 0 or start + length > file.size for start, length in spans.values()):
+        if any(start < 0 or length < 0 or start + length > file.size for start, length in spans.values()):
             raise Damaged("its page index lies outside the file")
+        stretches = _stretches([span for span in spans.values() if footer.inside_tail(*span) is None])
     read = file.read_spans(stretches) if stretches else []
 
     def part(start: int, length: int) -> bytes:
