@@ -1,6 +1,7 @@
 """Page maps: what they cost to make, how small they are, and that they come back from their bytes as they were."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
 import numpy as np
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grebe.errors import CorruptIndex, Unsupported
+from grebe.errors import CorruptIndex, UnreadableFile, Unsupported
 from grebe.formats import DataFile
-from grebe.formats.parquet_pages import MapDirectory, PageMap, PageMaps, pack_maps, read_footer
+from grebe.formats.parquet_pages import MapDirectory, PageMap, PageMaps, pack_maps, read_footer, want
 from grebe.formats.parquet_pages.chunk import Chunk
 from grebe.formats.parquet_pages.map_bytes import pack_group, unpack_group
 from grebe.store.counting import Counting
@@ -151,6 +152,30 @@ def test_maps_of_another_version_say_so() -> None:
     for read in (PageMap.from_bytes, PageMaps.from_bytes):
         with pytest.raises(CorruptIndex, match="version 9"):
             read(b"\x09" + data[1:])
+
+
+def test_a_helper_shares_the_work_and_need_not_be_free() -> None:
+    rng = np.random.default_rng(1)
+    columns = {f"c{i}": pa.array([f"text {n}" for n in rng.integers(0, 10**9, 20_000)]) for i in range(6)}
+    table = pa.table({**columns, "n": np.arange(20_000)})
+    file = data_of(written(table, use_dictionary=False, write_page_index=True))
+    ask = want(PageMap.of(file), np.array([5, 19_998]))
+    parts = file.read_spans(ask.spans)
+    with ThreadPoolExecutor(1) as helper:
+        assert_same(ask.table(parts, helper), taken(table, [5, 19_998]))
+        begun, over = threading.Event(), threading.Event()
+
+        def busy() -> None:
+            begun.set()
+            over.wait()
+
+        helper.submit(busy)
+        begun.wait()
+        assert_same(ask.table(parts, helper), taken(table, [5, 19_998]))
+        over.set()
+        damaged = [part[:100] + bytes(len(part) - 100) for part in parts]
+        with pytest.raises(UnreadableFile):
+            ask.table(damaged, helper)
 
 
 def test_many_threads_fetch_from_one_map() -> None:

@@ -23,6 +23,8 @@ _LONGEST_COPY = 64
 # Compressed bytes for as many uncompressed ones: at most a sixth more, and some.
 _MARGIN = 128
 _LEAST_SAVED = 4096
+# What is hardly compressed is copied, not decoded: that is fast, and cannot be stopped.
+_HARDLY = 32
 
 
 def inflate(data: memoryview, size: int, needed: int | None) -> memoryview:
@@ -32,7 +34,7 @@ def inflate(data: memoryview, size: int, needed: int | None) -> memoryview:
         raise Damaged("a page has another size than its header says")
     if _CRAMJAM is None:
         return memoryview(pa.decompress(data, size, "snappy")).cast("B")
-    if needed is not None and needed + _LEAST_SAVED < size:
+    if needed is not None and needed + _LEAST_SAVED < size and len(data) < size - size // _HARDLY:
         beginning = _beginning(data[start:], needed)
         if beginning is not None:
             return beginning

@@ -3,6 +3,7 @@ the bytes decides how, and how many files at once."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ Rows = npt.NDArray[np.int64]
 PageRows = list[tuple[int, list[int]]]
 """Pages by number, and which rows of each, counted from its first."""
 Part = bytes | memoryview
+
+# With less to decode a second thread does not pay.
+_MUCH = 512 * 1024
+_PAGE_COST = 16 * 1024
 
 
 class MoreNeeded(Exception):
@@ -62,9 +67,9 @@ class Wanted:
     _uri: str
     _dictionaries: Dictionaries | None
 
-    def table(self, parts: Sequence[Part]) -> pa.Table:
+    def table(self, parts: Sequence[Part], helper: Executor | None = None) -> pa.Table:
         """The rows in the order in which they were asked for, with the columns in the types that the file's reader gives
-        them. May raise `MoreNeeded`."""
+        them. Half of much work is given to `helper`, if it is free for it. May raise `MoreNeeded`."""
         count = len(self._rows)
         if not self._projection.tops:
             return pa.Table.from_batches([without_columns(count)])
@@ -73,20 +78,41 @@ class Wanted:
         try:
             with naming(self._uri):
                 self._check(parts)
-                leaves = self._pages.schema.leaves
-                picked = {number: self._picked(leaves[number], number, parts) for number in self._projection.leaves}
-                return self._projection.table(picked, count)
+                return self._projection.table(self._picked_by_two(parts, helper), count)
         except _NoDictionary as signal:
             more = _wanted(
                 self._pages, self._rows, self._projection, self._uri, self._dictionaries, all_dictionaries=True
             )
             raise MoreNeeded(more) from signal
 
+    def _picked_by_two(self, parts: Sequence[Part], helper: Executor | None) -> dict[int, Picked]:
+        leaves = self._projection.leaves
+        if helper is None or sum(length for _, length in self.spans) < _MUCH:
+            return self._picked(leaves, parts)
+        ours, theirs = self._halves(leaves)
+        help_given = helper.submit(self._picked, theirs, parts)
+        picked = self._picked(ours, parts)
+        # What the helper has not begun by now is done sooner here, and nobody ever waits for a helper who waits too.
+        return picked | (self._picked(theirs, parts) if help_given.cancel() else help_given.result())
+
+    def _halves(self, leaves: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Of about as many bytes each."""
+        costs = {leaf: sum(map(_stretch_cost, self._stretches[leaf])) for leaf in leaves}
+        halves: tuple[list[int], list[int]] = ([], [])
+        ahead = 0
+        for leaf in sorted(leaves, key=costs.__getitem__, reverse=True):
+            halves[ahead > 0].append(leaf)
+            ahead += costs[leaf] if ahead <= 0 else -costs[leaf]
+        return halves
+
     def _check(self, parts: Sequence[Part]) -> None:
         if [len(part) for part in parts] != [length for _, length in self.spans]:
             raise Damaged("what was read of it has another length than what was asked for")
 
-    def _picked(self, leaf: Leaf, number: int, parts: Sequence[Part]) -> Picked:
+    def _picked(self, leaves: Sequence[int], parts: Sequence[Part]) -> dict[int, Picked]:
+        return {number: self._picked_leaf(self._pages.schema.leaves[number], number, parts) for number in leaves}
+
+    def _picked_leaf(self, leaf: Leaf, number: int, parts: Sequence[Part]) -> Picked:
         picked: list[Picked] = []
         for stretch in self._stretches[number]:
             picked += self._of_stretch(leaf, stretch, parts)
@@ -122,6 +148,11 @@ class Wanted:
         if self._dictionaries is not None:
             self._dictionaries.put(stretch.chunk.start, dictionary)
         return dictionary
+
+
+def _stretch_cost(stretch: _Stretch) -> int:
+    """In bytes, and what a page costs besides."""
+    return sum(stretch.chunk.sizes[page] + _PAGE_COST for page, _ in stretch.pages)
 
 
 class _NoDictionary(Exception):
