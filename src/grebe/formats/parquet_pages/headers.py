@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from grebe.formats.parquet_pages.failures import Damaged
-from grebe.formats.parquet_pages.thrift import read_struct, varint
+from grebe.formats.parquet_pages.thrift import read_struct
 
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)
 PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED = 0, 2, 3, 4
@@ -37,7 +37,7 @@ class Header(NamedTuple):
 # costs half of what reading it field by field does.
 _NUMBER = rb"([\x80-\xff]*[\x00-\x7f])"
 _BARE_V1 = re.compile(
-    rb"\x15\x00\x15%b\x15%b(?:\x15[\x80-\xff]*[\x00-\x7f]\x1c|\x2c)\x15%b\x15(.)\x15(.)\x15(.)\x00\x00"
+    rb"\x15\x00\x15%b\x15%b(?:\x15[\x80-\xff]*[\x00-\x7f]\x1c|\x2c)\x15%b\x15([\x00-\x7f])\x15([\x00-\x7f])\x15([\x00-\x7f])\x00\x00"
     % (_NUMBER, _NUMBER, _NUMBER),
     re.DOTALL,
 )
@@ -47,13 +47,22 @@ def read_header(data: memoryview, place: int = 0) -> Header:
     beginning = bytes(data[place : place + _COMMON_LENGTH])
     bare = _BARE_V1.match(beginning)
     if bare is not None:
-        size, stored, entries, encoding, definition, repetition = (varint(part, 0)[0] >> 1 for part in bare.groups())
-        if not any(part[0] & 1 for part in bare.groups()):
-            return Header(DATA, bare.end(), size, stored, entries, encoding, 0, repetition, definition, True)
+        size, stored, entries, encoding, definition, repetition = bare.groups()
+        if not (size[0] | stored[0] | entries[0]) & 1:
+            sizes = _number(size), _number(stored), _number(entries)
+            return Header(DATA, bare.end(), *sizes, encoding[0] >> 1, 0, repetition[0] >> 1, definition[0] >> 1, True)
     try:
         return _any_header(beginning)
     except IndexError:
         return _any_header(bytes(data[place:]))
+
+
+def _number(octets: bytes) -> int:
+    """A zigzag varint that is not negative."""
+    value = 0
+    for octet in reversed(octets):
+        value = value << 7 | octet & 127
+    return value >> 1
 
 
 def _any_header(data: bytes) -> Header:

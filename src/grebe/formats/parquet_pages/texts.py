@@ -12,7 +12,7 @@ from grebe.formats.parquet_pages.mini_file import decode_values
 from grebe.formats.parquet_pages.schema import Leaf
 
 # Up to here walking from length to length beats setting up Arrow's decoder.
-_FEW = 400
+_FEW = 600
 _LENGTH = 4
 _LENGTHS = struct.Struct("<I")
 
