@@ -38,8 +38,7 @@ class Header(NamedTuple):
 _NUMBER = rb"([\x80-\xff]*[\x00-\x7f])"
 _BARE_V1 = re.compile(
     rb"\x15\x00\x15%b\x15%b(?:\x15[\x80-\xff]*[\x00-\x7f]\x1c|\x2c)\x15%b\x15([\x00-\x7f])\x15([\x00-\x7f])\x15([\x00-\x7f])\x00\x00"
-    % (_NUMBER, _NUMBER, _NUMBER),
-    re.DOTALL,
+    % (_NUMBER, _NUMBER, _NUMBER)
 )
 
 
