@@ -106,6 +106,21 @@ def test_grouping_and_windows_by_the_key_need_no_shuffle(lake: Served, query: st
     assert seen.exchanges == 0, seen.text
 
 
+def test_rows_that_lie_together_are_aggregated_once(lake: Served) -> None:
+    queries = {
+        "SELECT k, sum(v), count(*) FILTER (WHERE w = 2), avg(w) FROM facts GROUP BY k": 1,
+        "SELECT x, w, max(v) + 1 FROM (SELECT k AS x, w, v FROM facts WHERE v % 2 = 0) GROUP BY w, x": 1,
+        "SELECT k, w FROM facts GROUP BY k, w": 1,
+        "SELECT w, sum(v) FROM facts GROUP BY w": 2,
+        "SELECT k + 1, sum(v) FROM facts GROUP BY k + 1": 2,
+    }
+    for query, times in queries.items():
+        with lake.lake.only("facts_k"):
+            seen, expected = lake.run(query), lake.plain(query)
+        assert seen.rows == expected.rows
+        assert sum(node.startswith("HashAggregate") for node in seen.nodes) == times, seen.text
+
+
 @pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
 def test_every_kind_of_join_is_served(lake: Served, kind: str) -> None:
     columns = "f.v" if kind in ("LEFT SEMI", "LEFT ANTI") else "f.v, o.v AS ov"

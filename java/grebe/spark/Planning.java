@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -56,6 +57,10 @@ public final class Planning extends SparkStrategy {
     if (plan instanceof Union) {
       return pair(Scala.list(plan.children()));
     }
+    if (plan instanceof Aggregate) {
+      SparkPlan once = togetherAlready((Aggregate) plan) ? OnePhase.of((Aggregate) plan, this::planLater) : null;
+      return once == null ? Scala.nothing() : Scala.seq(once);
+    }
     Content content = plan instanceof Project || plan instanceof Filter || plan instanceof LogicalRelation ? content(plan) : null;
     return content == null || content.buckets == 0 ? Scala.nothing() : scans(plan, content);
   }
@@ -63,6 +68,24 @@ public final class Planning extends SparkStrategy {
   // Under the erased name that Scala's generic class calls.
   public scala.collection.immutable.Seq apply(TreeNode plan) {
     return apply((LogicalPlan) plan);
+  }
+
+  /** Whether the rows of each group lie in one bucket, since the bucket's columns are among those that are grouped by. */
+  private static boolean togetherAlready(Aggregate aggregate) {
+    LogicalPlan child = (LogicalPlan) aggregate.children().head();
+    Content content = content(child);
+    if (content == null || content.buckets == 0) {
+      return false;
+    }
+    Map<Long, Attribute> origins = origins(child);
+    List<String> grouped = new ArrayList<>();
+    for (Object each : Scala.list(aggregate.groupingExpressions())) {
+      Attribute own = each instanceof Attribute ? origins.get(((Attribute) each).exprId().id()) : null;
+      if (own != null) {
+        grouped.add(own.name());
+      }
+    }
+    return grouped.containsAll(keys(child));
   }
 
   /** A stand-in and the files that are read beside it, if both are to lie in its buckets. */
