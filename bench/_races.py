@@ -35,9 +35,9 @@ def race(sql: str, runs: int, sessions: "dict[str, tuple[SparkSession, grebe.Lak
 
     def contestant(spark: "SparkSession", lake: "grebe.Lake | None") -> Contestant:
         def before() -> None:
-            for _, other in sessions.values():
+            for name, (_, other) in sessions.items():
                 if other is not None:
-                    other.enabled = other is lake
+                    other.enabled = other is lake and name != RIVAL
 
         return timed(lambda: answers.append(of_spark(spark, sql)), before)
 

@@ -40,7 +40,8 @@ def run(scale: Scale, report: Report) -> None:
     with bench_session() as (spark, folder):
         young = YoungLake.of(data, folder / "stale")
         stale, fresh, plain = (spark.newSession() for _ in range(3))
-        lakes = {session: grebe.attach(session) for session in (stale, fresh)}
+        # Sessions made later are attached by themselves, so the rival's is told to do without.
+        lakes = {session: grebe.attach(session) for session in (stale, fresh, plain)}
         create(lakes[stale], stale, young.folder, INDEXES)
         young.append()
         tables = working_copy(data, folder / "fresh")
@@ -51,7 +52,7 @@ def run(scale: Scale, report: Report) -> None:
         sessions: dict[str, tuple[SparkSession, grebe.Lake | None]] = {
             STALE: (stale, lakes[stale]),
             FRESH: (fresh, lakes[fresh]),
-            RIVAL: (plain, None),
+            RIVAL: (plain, lakes[plain]),
         }
         for name, threshold in BROADCAST.items():
             with broadcasting(stale, threshold), broadcasting(fresh, threshold), broadcasting(plain, threshold):

@@ -78,6 +78,17 @@ def test_a_new_session_is_served_from_its_first_query(served: Served, place: str
     assert served.counters()["rewritten"] == before["rewritten"] + 1
 
 
+def test_a_session_is_switched_off_by_itself(served: Served, place: str) -> None:
+    other = served.spark.newSession()
+    lake = grebe.attach(other, grebe.Config(hybrid_max_appended=1.0))
+    lake.enabled = False
+    assert (lake.enabled, served.lake.enabled) == (False, True)
+    before = served.counters()["rewritten"]
+    other.read.parquet(place).where("k = 5").collect()
+    assert served.counters()["rewritten"] == before
+    served.same(FILTERED, "wide")
+
+
 def test_a_hint_in_the_query_is_for_that_query(served: Served, place: str) -> None:
     served.same(QUERY.replace("SELECT", "SELECT /*+ GREBE(only wide) */"), "wide")
     served.same(QUERY.replace("SELECT", "SELECT /*+ GREBE(without small, wide) */"))

@@ -39,7 +39,9 @@ public final class Bridge {
   private final Losses losses = new Losses(this);
   private final Set<SparkSession> watched = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
   private final Set<SparkSessionExtensions> reached = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
-  volatile boolean enabled = true;
+  /** Of sessions that nobody said anything else of. */
+  private volatile boolean enabled = true;
+  private final Map<SparkSession, Boolean> switched = Collections.synchronizedMap(new WeakHashMap<>());
   /** Whether sessions that are made later are attached as well. */
   volatile boolean everywhere;
   volatile List<String> settings = new ArrayList<>();
@@ -53,7 +55,7 @@ public final class Bridge {
   public void attach(SparkSession session) {
     ExperimentalMethods methods = session.experimental();
     if (!isAttached(session)) {
-      methods.extraOptimizations_$eq(with(Scala.list(methods.extraOptimizations()), new Rewriting(this)));
+      methods.extraOptimizations_$eq(with(Scala.list(methods.extraOptimizations()), new Rewriting(this, session)));
     }
     if (watched.add(session)) {
       session.listenerManager().register(watch);
@@ -114,11 +116,16 @@ public final class Bridge {
     return Scala.seq(all);
   }
 
-  public boolean isEnabled() {
-    return enabled;
+  public boolean isEnabled(SparkSession session) {
+    return switched.getOrDefault(session, enabled);
   }
 
-  public void setEnabled(boolean on) {
+  public void setEnabled(SparkSession session, boolean on) {
+    switched.put(session, on);
+  }
+
+  /** What holds for sessions that are made later. */
+  public void setEnabledByDefault(boolean on) {
     enabled = on;
   }
 

@@ -48,7 +48,7 @@ public final class Extension extends AbstractFunction1<SparkSessionExtensions, B
         return plan;
       }
       bridge.attach(session);
-      return new Rewriting(bridge).apply((LogicalPlan) plan);
+      return new Rewriting(bridge, session).apply((LogicalPlan) plan);
     }
   }
 }

@@ -55,7 +55,7 @@ public final class Planning extends SparkStrategy {
       return Scala.seq(planLater(new ReturnAnswer(((Hinted) plan.children().head()).query)));
     }
     if (plan instanceof Union) {
-      return pair(Scala.list(plan.children()));
+      return pair((Union) plan);
     }
     if (plan instanceof Aggregate) {
       SparkPlan once = togetherAlready((Aggregate) plan) ? OnePhase.of((Aggregate) plan, this::planLater) : null;
@@ -73,37 +73,41 @@ public final class Planning extends SparkStrategy {
   /** Whether the rows of each group lie in one bucket, since the bucket's columns are among those that are grouped by. */
   private static boolean togetherAlready(Aggregate aggregate) {
     LogicalPlan child = (LogicalPlan) aggregate.children().head();
-    Content content = content(child);
+    LogicalPlan read = child instanceof Union ? standIn((Union) child) : child;
+    Content content = read == null ? null : content(read);
     if (content == null || content.buckets == 0) {
       return false;
     }
-    Map<Long, Attribute> origins = origins(child);
-    List<String> grouped = new ArrayList<>();
+    List<Integer> places = places(read, keys(read));
+    List<Attribute> output = Scala.list(child.output());
+    List<Long> grouped = new ArrayList<>();
     for (Object each : Scala.list(aggregate.groupingExpressions())) {
-      Attribute own = each instanceof Attribute ? origins.get(((Attribute) each).exprId().id()) : null;
-      if (own != null) {
-        grouped.add(own.name());
+      if (each instanceof Attribute) {
+        grouped.add(((Attribute) each).exprId().id());
       }
     }
-    return grouped.containsAll(keys(child));
+    return places.size() == keys(read).size() && places.stream().allMatch(place -> grouped.contains(output.get(place).exprId().id()));
   }
 
-  /** A stand-in and the files that are read beside it, if both are to lie in its buckets. */
-  private scala.collection.immutable.Seq pair(List<LogicalPlan> parts) {
-    if (parts.size() != 2) {
-      return Scala.nothing();
-    }
-    Content content = content(parts.get(0));
-    FileIndex beside = files(parts.get(1));
+  /** Of a stand-in and the files that are read beside it, both to lie in its buckets, the stand-in; null if it is no such pair. */
+  private static LogicalPlan standIn(Union union) {
+    List<LogicalPlan> parts = Scala.list(union.children());
+    Content content = parts.size() == 2 ? content(parts.get(0)) : null;
+    FileIndex beside = content == null ? null : files(parts.get(1));
     boolean ours = content != null && content.buckets > 0 && !content.pair.isEmpty()
         && beside instanceof Kept && ((Kept) beside).pair.equals(content.pair);
-    List<Integer> keys = ours ? places(parts.get(0), keys(parts.get(0))) : null;
-    if (!ours || keys.size() < keys(parts.get(0)).size()) {
+    return ours && places(parts.get(0), keys(parts.get(0))).size() == keys(parts.get(0)).size() ? parts.get(0) : null;
+  }
+
+  private scala.collection.immutable.Seq pair(Union union) {
+    LogicalPlan read = standIn(union);
+    if (read == null) {
       return Scala.nothing();
     }
     List<SparkPlan> planned = new ArrayList<>();
-    parts.forEach(part -> planned.add(planLater(part)));
-    return Scala.seq(together(planned, keys, places(parts.get(0), content.order), content.buckets));
+    Scala.<LogicalPlan>list(union.children()).forEach(part -> planned.add(planLater(part)));
+    Content content = content(read);
+    return Scala.seq(together(planned, places(read, keys(read)), places(read, content.order), content.buckets));
   }
 
   private scala.collection.immutable.Seq scans(LogicalPlan plan, Content content) {

@@ -4,6 +4,7 @@ import java.util.List;
 
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.optimizer.ColumnPruning$;
 import org.apache.spark.sql.catalyst.optimizer.PushDownPredicates$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -21,9 +22,11 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 public final class Rewriting extends Rule {
   static final String MARK = "grebe";
   private final Bridge bridge;
+  private final SparkSession session;
 
-  public Rewriting(Bridge bridge) {
+  Rewriting(Bridge bridge, SparkSession session) {
     this.bridge = bridge;
+    this.session = session;
   }
 
   @Override
@@ -59,7 +62,7 @@ public final class Rewriting extends Rule {
 
   private LogicalPlan decided(LogicalPlan plan, List<String> hints) throws Exception {
     bridge.counters.plans.incrementAndGet();
-    if (!bridge.enabled || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
+    if (!bridge.isEnabled(session) || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
       return plan;
     }
     try {

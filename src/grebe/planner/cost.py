@@ -56,7 +56,7 @@ class Rates:
     """Putting one stand-in into a plan; elapsed."""
     doubt: float = 0.05
     """By so much of a scan's cost a stand-in must be better: what is not modelled must not make a query slower."""
-    margin: float = 0.05
+    margin: float = 0.15
     """By so much the whole plan must be cheaper than without any index."""
     pruned_unit_rows: float = 20_000
     """Rows of a page: the least that is read of a sorted file."""

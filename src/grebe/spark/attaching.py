@@ -27,11 +27,11 @@ class Attached:
 
     @property
     def enabled(self) -> bool:
-        return bool(self._shim.bridge.isEnabled())
+        return bool(self._shim.bridge.isEnabled(self._session._jsparkSession))
 
     @enabled.setter
     def enabled(self, on: bool) -> None:
-        self._shim.bridge.setEnabled(on)
+        self._shim.bridge.setEnabled(self._session._jsparkSession, on)
 
     def detach(self) -> None:
         self._shim.bridge.detach(self._session._jsparkSession)
@@ -89,7 +89,8 @@ def attached(session: "SparkSession", config: Config) -> Attached:
         shim.answer_with(shim.planning.answer)
     shim.planning.configure(config)
     shim.bridge.attach(session._jsparkSession)
-    shim.bridge.setEnabled(config.enabled)
+    shim.bridge.setEnabledByDefault(config.enabled)
+    shim.bridge.setEnabled(session._jsparkSession, config.enabled)
     return Attached(session, shim, shim.planning)
 
 
