@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.planning.PhysicalAggregation$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -37,7 +39,7 @@ final class OnePhase {
     Tuple4 parts = (Tuple4) taken.get();
     List<Object> functions = Scala.list((scala.collection.Iterable) parts._2());
     List<Object> grouping = Scala.list((scala.collection.Iterable) parts._1());
-    boolean plain = grouping.stream().allMatch(Attribute.class::isInstance)
+    boolean plain = grouping.stream().allMatch(OnePhase::isPlain)
         && functions.stream().noneMatch(each -> !(each instanceof AggregateExpression) || ((AggregateExpression) each).isDistinct());
     if (!plain) {
       return null;
@@ -46,6 +48,11 @@ final class OnePhase {
         Scala.seq(Scala.list((scala.collection.Iterable) parts._3())), later.plan((LogicalPlan) parts._4())).head();
     SparkPlan below = twice instanceof HashAggregateExec ? ((HashAggregateExec) twice).child() : null;
     return below instanceof HashAggregateExec ? once((HashAggregateExec) twice, (HashAggregateExec) below) : null;
+  }
+
+  /** Zeros and NaNs of several forms are one group: where a column may hold them, Spark's own strategy sees to that. */
+  private static boolean isPlain(Object grouped) {
+    return grouped instanceof Attribute && NormalizeFloatingNumbers$.MODULE$.normalize((Expression) grouped) == grouped;
   }
 
   private static SparkPlan once(HashAggregateExec last, HashAggregateExec first) {
