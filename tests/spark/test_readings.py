@@ -97,16 +97,18 @@ def test_a_zone_that_comes_from_the_session_counts_where_it_matters(served: Serv
 
 
 @pytest.mark.parametrize(
-    ("schema", "serves"),
+    ("schema", "columns", "serves"),
     [
-        ("k bigint, v int, s string", True),
-        ("v int, k bigint", True),
-        ("k bigint, v bigint, s string", False),
-        ("k bigint, V int, s string", False),
-        ("k bigint, v int, missing int, s string", True),
+        ("k bigint, v int, s string", "kv", True),
+        ("v int, k bigint", "kv", True),
+        ("k bigint, v int, s binary", "ks", False),
+        ("k bigint, V int, s string", "kv", False),
+        ("k bigint, v int, missing int, s string", "ksv", True),
     ],
 )
-def test_a_schema_of_the_users_on_parquet(served: Served, tmp_path: Path, schema: str, serves: bool) -> None:
+def test_a_schema_of_the_users_on_parquet(
+    served: Served, tmp_path: Path, schema: str, columns: str, serves: bool
+) -> None:
     import pyarrow as pa
 
     place = write(
@@ -114,7 +116,7 @@ def test_a_schema_of_the_users_on_parquet(served: Served, tmp_path: Path, schema
     )
     served.lake.table(place).create(grebe.Covering("given", on="k", include=["v", "s"], buckets=4))
     served.same(
-        lambda spark: spark.read.schema(schema).parquet(place).where("k > 7").selectExpr("k", "v"),
+        lambda spark: spark.read.schema(schema).parquet(place).where("k > 7").selectExpr(*columns),
         *(["given"] if serves else []),
     )
     served.same(lambda spark: spark.read.schema("k bigint, absent string").parquet(place).where("k > 7"))

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,7 @@ spark.stop()
 """
 
 
+@pytest.mark.skipif(version("pyspark") < "4", reason="PySpark 3.5 brings no server of Connect")
 def test_the_connect_server_in_this_process_is_served(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False, timeout=240
