@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench._session import configured
+from testbed.spark import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.spark import spark_session
+from testbed.spark import configured, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,22 +28,6 @@ def bench_session(
         asked = {**_SETTINGS, "spark.master": f"local[{cores}]", **(settings or {})}
         with spark_session(folder / "spark", asked) as spark:
             yield spark, folder
-
-
-@contextlib.contextmanager
-def configured(spark: "SparkSession", settings: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings, and then as it was."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
 
 
 def broadcasting(spark: "SparkSession", threshold: str) -> contextlib.AbstractContextManager[None]:

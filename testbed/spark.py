@@ -46,6 +46,22 @@ def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "I
         session.stop()
 
 
+@contextlib.contextmanager
+def configured(session: "SparkSession", settings: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings, and then as it was."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)
+
+
 def use_s3(session: "SparkSession", server: S3Server) -> None:
     """Lets the session read and write `s3a://` on this server, from now on."""
     configuration = session.sparkContext._jsc.hadoopConfiguration()

@@ -1,12 +1,14 @@
 """Spark's own answers: many predicates over one table in one plan, each true, false or NULL in every row."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from testbed.spark import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,21 +16,9 @@ if TYPE_CHECKING:
 Answer: TypeAlias = list[bool | None]
 
 
-@contextmanager
-def settings(spark: "SparkSession", **values: str) -> Iterator[None]:
+def settings(spark: "SparkSession", **values: str) -> AbstractContextManager[None]:
     """These SQL settings, put back afterwards. A dot in a name is written as two underscores."""
-    names = {name.replace("__", "."): value for name, value in values.items()}
-    before = {name: spark.conf.get(name, None) for name in names}
-    for name, value in names.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+    return configured(spark, {name.replace("__", "."): value for name, value in values.items()})
 
 
 def local_frame(spark: "SparkSession", table: pa.Table, folder: Path) -> "DataFrame":

@@ -16,6 +16,7 @@ import grebe
 from grebe.planner.choose import choose
 from grebe.planner.cost import Rates
 from grebe.planner.decision import Decision
+from testbed.spark import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,21 +115,6 @@ def serving(session: "SparkSession", config: grebe.Config = LENIENT) -> Iterator
         finally:
             lake.enabled = True
             lake.detach()
-
-
-@contextlib.contextmanager
-def configured(session: "SparkSession", settings: Mapping[str, str]) -> Iterator[None]:
-    before = {name: session.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)
 
 
 def write(folder: Path, *files: pa.Table | Mapping[str, Any], **options: Any) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import grebe
+from testbed.spark import configured
 from tests.spark.data import rows
-from tests.spark.served import NOT_ADAPTIVE, Seen, Served, configured, write
+from tests.spark.served import NOT_ADAPTIVE, Seen, Served, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark hybrid")]
 

@@ -6,8 +6,9 @@ import pytest
 
 import grebe
 from grebe.indexes.covering import layout
+from testbed.spark import configured
 from tests.spark.data import rows
-from tests.spark.served import NOT_ADAPTIVE, Served, configured, write
+from tests.spark.served import NOT_ADAPTIVE, Served, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark plans")]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import grebe
-from tests.spark.served import Served, configured, write
+from testbed.spark import configured
+from tests.spark.served import Served, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

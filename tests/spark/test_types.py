@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import grebe
-from tests.spark.served import Served, configured, write
+from testbed.spark import configured
+from tests.spark.served import Served, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark types")]
 

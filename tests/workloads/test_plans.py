@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench._plans import Work, work_of
-from bench._session import configured
+from testbed.spark import configured
 from tests.workloads.workload import NO_BROADCAST
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 
 import grebe
 from bench._plans import work_of
-from bench._session import configured
 from testbed import tpch
+from testbed.spark import configured
 from tests.workloads.tpch_lake import TpchLake
 from tests.workloads.workload import NO_BROADCAST, NOT_ADAPTIVE
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grebe
-from bench._session import configured
 from testbed.answers import Answer, Order, differences, of_duckdb, of_spark, order_of, without_limit
+from testbed.spark import configured
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

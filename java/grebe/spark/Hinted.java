@@ -32,14 +32,7 @@ public final class Hinted extends LogicalPlan {
     if (plan instanceof Hinted) {
       return removed(((Hinted) plan).query);
     }
-    List<LogicalPlan> children = new ArrayList<>();
-    boolean changed = false;
-    for (LogicalPlan child : Scala.<LogicalPlan>list(plan.children())) {
-      LogicalPlan made = removed(child);
-      changed |= made != child;
-      children.add(made);
-    }
-    LogicalPlan made = changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+    LogicalPlan made = Scala.withChildren(plan, Hinted::removed);
     return Subqueries.changed(made, subquery -> in(subquery).isEmpty() ? subquery : Rewriting.tidy(removed(subquery)));
   }
 

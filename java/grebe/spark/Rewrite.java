@@ -51,14 +51,7 @@ final class Rewrite {
     if (plan instanceof Aggregate && answers.containsKey(leaf(((Aggregate) plan).child()))) {
       return answered((Aggregate) plan, answers.get(leaf(((Aggregate) plan).child())));
     }
-    List<LogicalPlan> children = new ArrayList<>();
-    boolean changed = false;
-    for (LogicalPlan child : Scala.<LogicalPlan>list(plan.children())) {
-      LogicalPlan made = of(child);
-      changed |= made != child;
-      children.add(made);
-    }
-    LogicalPlan made = changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+    LogicalPlan made = Scala.withChildren(plan, this::of);
     if (made instanceof Join) {
       made = KeyOrder.of((Join) made, ranks);
     }

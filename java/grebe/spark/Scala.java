@@ -6,12 +6,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.Distribution;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -47,6 +49,18 @@ final class Scala {
       made.add((T) each.next());
     }
     return made;
+  }
+
+  /** The node with each child exchanged; the node itself if none is another one. */
+  static <T extends TreeNode> T withChildren(T node, UnaryOperator<T> change) {
+    List<T> children = new ArrayList<>();
+    boolean changed = false;
+    for (T child : Scala.<T>list(node.children())) {
+      T made = change.apply(child);
+      changed |= made != child;
+      children.add(made);
+    }
+    return changed ? (T) node.withNewChildren(seq(children)) : node;
   }
 
   static Alias alias(Expression of, String name, ExprId id) {

@@ -1,7 +1,5 @@
 package grebe.spark;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.UnaryOperator;
 
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -25,14 +23,7 @@ final class Subqueries extends AbstractFunction1<Expression, Expression> {
 
   @Override
   public Expression apply(Expression expression) {
-    List<Expression> children = new ArrayList<>();
-    boolean changed = false;
-    for (Expression child : Scala.<Expression>list(expression.children())) {
-      Expression made = apply(child);
-      changed |= made != child;
-      children.add(made);
-    }
-    Expression made = changed ? (Expression) expression.withNewChildren(Scala.seq(children)) : expression;
+    Expression made = Scala.withChildren(expression, this::apply);
     if (made instanceof SubqueryExpression) {
       LogicalPlan before = (LogicalPlan) ((SubqueryExpression) made).plan();
       LogicalPlan after = change.apply(before);
