@@ -44,6 +44,7 @@ class Seen:
 
     kind: str
     path: str
+    span: str
     fault: str
     status: int
     under_way: int

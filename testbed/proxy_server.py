@@ -60,7 +60,15 @@ class Proxy:
         body = await request.read()
         kind = _kind(request)
         fault = self._fault(kind, request.raw_path)
-        record = {"kind": kind, "path": request.raw_path, "fault": fault, "status": 0, "under_way": self._under_way}
+        span = request.headers.get("Range", "")
+        record = {
+            "kind": kind,
+            "path": request.raw_path,
+            "span": span,
+            "fault": fault,
+            "status": 0,
+            "under_way": self._under_way,
+        }
         self._seen.append(record)
         if self._latency:
             await asyncio.sleep(self._latency)
