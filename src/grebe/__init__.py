@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         WrongState,
     )
     from grebe.indexes.covering.spec import Covering
+    from grebe.indexes.lookup.spec import Lookup
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
     from grebe.planner.reasons import Reason
@@ -72,6 +73,7 @@ __all__ = [
     "InvalidPredicate",
     "Lake",
     "LakeTable",
+    "Lookup",
     "Reason",
     "SourceChanged",
     "StoreRefused",
@@ -89,6 +91,7 @@ __all__ = [
 _HOMES = {
     "Config": "grebe.config",
     "Covering": "grebe.indexes.covering.spec",
+    "Lookup": "grebe.indexes.lookup.spec",
     "Explanation": "grebe.planner.explain",
     "HistoryEntry": "grebe.log.describe",
     "IndexInfo": "grebe.log.describe",

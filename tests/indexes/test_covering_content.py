@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.errors import CorruptIndex
-from grebe.indexes.covering import bounds, layout
-from grebe.indexes.covering.directory import NAME
+from grebe.indexes.content import bounds
+from grebe.indexes.content.directory import NAME
+from grebe.indexes.covering import layout
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import FILE_COLUMN, Layout
 from tests.indexes.covering_lake import Index, counted, created, file_ids, index_of, log_of, write

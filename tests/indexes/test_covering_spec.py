@@ -9,7 +9,7 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Column, Reading
 from grebe.indexes import registry
 from grebe.indexes.columns import spark_schema
-from grebe.indexes.covering.shape import shape_of
+from grebe.indexes.content.shape import shape_of
 from grebe.indexes.covering.spec import Covering
 from grebe.log.entry import IndexSpec
 

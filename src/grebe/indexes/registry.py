@@ -10,10 +10,11 @@ from importlib.metadata import entry_points
 from grebe.errors import InvalidConfig, InvalidIndex
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import Kind, KindType
+from grebe.indexes.lookup.spec import Lookup
 from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
-OWN: tuple[KindType, ...] = (Covering,)
+OWN: tuple[KindType, ...] = (Covering, Lookup)
 _MEMBERS = ("kind", "copy_of", "from_spec")
 
 

@@ -8,13 +8,14 @@ from grebe.config import Config
 from grebe.formats import Reading
 from grebe.indexes.kind import Copy
 from grebe.log.states import ACTIVE
-from grebe.planner.content import Content, Numbers, content_of
+from grebe.planner.content import Content, content_of
 from grebe.planner.hybrid import Coverage, coverage
 from grebe.planner.implication import implies
 from grebe.planner.pruning import files_to_read
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.predicate.bounds import Numbers
 from grebe.predicate.text import column_sql
 from grebe.predicate.tree import Path, Predicate, columns_of
 

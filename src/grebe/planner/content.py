@@ -2,40 +2,19 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.indexes.kind import Copy
-from grebe.predicate.arrow_types import from_arrow, to_physical
+from grebe.predicate.bounds import Bounds, Numbers, bounds_of
 from grebe.predicate.tree import Path
-from grebe.predicate.types import Type
-
-Numbers: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _UNKNOWN = -1
 _KEPT = 128
 """Copies whose arrays are kept; they keep the copies themselves alive."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Of the first column sorted by, one value a file, in the physical form of its type; null where unknown."""
-
-    column: Path
-    type: Type
-    low: pa.Array
-    high: pa.Array
-    none_null: Flags
-    """Files that surely hold no NULL in this column."""
-    all_null: Flags
-    least: Any
-    """Of all files, or None where it is not known of each."""
-    greatest: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +27,10 @@ class Content:
     runs: Numbers
     """The run that each file belongs to."""
     bounds: Bounds | None
-    """None if nothing is known, or the type has no order that can be trusted."""
+    """Of the first column sorted by; None if nothing is known, or the type has no order that can be trusted."""
+    least: Any
+    """Of all files, or None where it is not known of each."""
+    greatest: Any
     bytes: int
     row_count: int
     everything: Numbers
@@ -87,13 +69,16 @@ def _derived(keyed: _Keyed) -> Content:
     runs = np.zeros(len(sizes), np.int64)
     for number, run in enumerate(copy.runs):
         runs[list(run.files)] = number
+    bounds = _bounds(copy, rows, nulls)
     return Content(
         sizes=sizes,
         rows=rows,
         buckets=_numbers(table["bucket"], _UNKNOWN),
         nulls=nulls,
         runs=runs,
-        bounds=_bounds(copy, rows, nulls),
+        bounds=bounds,
+        least=_extreme("min", bounds),
+        greatest=_extreme("max", bounds),
         bytes=int(sizes.sum()),
         row_count=int(rows.sum()),
         everything=np.arange(len(sizes)),
@@ -107,40 +92,21 @@ def _numbers(column: pa.ChunkedArray, missing: int) -> Numbers:
 
 def _bounds(copy: Copy, rows: Numbers, nulls: Numbers) -> Bounds | None:
     path = first_sorted(copy)
-    kind = from_arrow(copy.content["min"].type)
-    if path is None or not _has_plain_order(kind):
+    if path is None:
         return None
-    low, high = (to_physical(_one_array(copy.content[name]), kind) for name in ("min", "max"))
-    if kind.is_floating:
-        # A NaN is the greatest number, but statistics leave it out: there may always be one above the bounds.
-        low, high = pc.if_else(pc.is_nan(low), None, low), pa.nulls(len(high), high.type)
-    all_null = nulls == rows
-    filled = np.asarray(~all_null)
-    return Bounds(
-        column=path,
-        type=kind,
-        low=low,
-        high=high,
-        none_null=np.asarray(nulls == 0),
-        all_null=all_null,
-        least=_extreme("min", low, filled, kind),
-        greatest=_extreme("max", high, filled, kind),
-    )
+    low, high = (_one_array(copy.content[name]) for name in ("min", "max"))
+    return bounds_of(path, low, high, rows, nulls)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _has_plain_order(kind: Type) -> bool:
-    return kind.is_numeric or kind.is_datetime or kind.name in ("string", "boolean")
-
-
-def _extreme(which: str, bounds: pa.Array, filled: Flags, kind: Type) -> Any:
-    relevant = bounds.filter(pa.array(filled))
-    if relevant.null_count or not len(relevant) or kind.name in ("string", "boolean"):
+def _extreme(which: str, bounds: Bounds | None) -> Any:
+    if bounds is None or bounds.type.name in ("string", "boolean"):
         return None
-    return pc.min_max(relevant)[which].as_py()
+    known = (bounds.low if which == "min" else bounds.high).filter(pa.array(~bounds.all_null))
+    return None if known.null_count or not len(known) else pc.min_max(known)[which].as_py()
 
 
 def first_sorted(copy: Copy) -> Path | None:

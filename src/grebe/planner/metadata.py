@@ -78,7 +78,7 @@ class _Known:
             return _Unknown
         if filled == 0:
             return None
-        extreme = bounds.least if name == "min" else bounds.greatest
+        extreme = content.least if name == "min" else content.greatest
         return _Unknown if extreme is None else extreme
 
     def _column(self, attribute: int) -> Path | None:

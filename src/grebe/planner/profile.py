@@ -77,9 +77,9 @@ def profile(
     rows = max(1.0, rows)
     ranges = {}
     for one in candidates:
-        bounds = one.content.bounds
-        if bounds is not None and bounds.least is not None and bounds.greatest is not None:
-            ranges[bounds.column] = (bounds.least, bounds.greatest)
+        content = one.content
+        if content.bounds is not None and content.least is not None and content.greatest is not None:
+            ranges[content.bounds.column] = (content.least, content.greatest)
     keys = dict.fromkeys(joined, True)
     for index in table.indexes if table is not None else ():
         if index.copy is not None and (path := first_sorted(index.copy)) is not None:

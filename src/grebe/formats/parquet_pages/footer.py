@@ -81,3 +81,11 @@ def parse_footer(tail: bytes, tail_start: int) -> Footer:
     if rows != meta[3] or any(group[3] < 0 for group in groups):
         raise Damaged(f"its row groups have {rows} rows and it says {meta[3]}")
     return Footer(schema, groups, rows, tail_start + place, tail_start, tail)
+
+
+def tail_length(footer: Footer, size: int) -> int:
+    """How much of the end of a file holds all that is known of its chunks."""
+    columns: list[Struct] = [column for group in footer.groups for column in group[1]]
+    starts = [column.get(number) for column in columns for number in (4, 6)]
+    starts += [column.get(3, {}).get(14) for column in columns]
+    return size - min([start for start in starts if start], default=footer.start)

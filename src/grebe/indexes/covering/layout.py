@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grebe.indexes.columns import Chosen
-from grebe.indexes.covering.shape import Shape
+from grebe.indexes.content.shape import Shape
 from grebe.indexes.kind import FILE_COLUMN, Facts, Layout
 
 _MB = 1024 * 1024

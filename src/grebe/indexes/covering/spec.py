@@ -8,10 +8,10 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns, where
 from grebe.indexes.columns import Chosen
+from grebe.indexes.content.copies import copy_of
+from grebe.indexes.content.directory import describe
+from grebe.indexes.content.shape import shape_of
 from grebe.indexes.covering.build import arrange
-from grebe.indexes.covering.directory import describe
-from grebe.indexes.covering.probe import copy_of
-from grebe.indexes.covering.shape import shape_of
 from grebe.indexes.kind import Arranged, Copy, Kind, Rows
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState

@@ -1,4 +1,4 @@
-"""What the log remembers of a covering index, taken apart: its columns, its condition, its reading, and how its rows lie."""
+"""What the log remembers of an index that keeps rows, taken apart: columns, condition, reading, and how the rows lie."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from grebe.indexes.kind import FILE_COLUMN, Layout
 from grebe.log.entry import IndexSpec
 
 _LINEAGE_TYPE = "integer"
+_LOCATOR_TYPE = "long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Shape:
     reading: Reading
     layout: Layout | None
     """Known once the content has been arranged."""
+    locators: tuple[str, ...] = ()
+    """Columns of the content that find a row again in its file."""
 
     @property
     def columns(self) -> tuple[Chosen, ...]:
@@ -34,7 +37,8 @@ class Shape:
     def fields(self) -> list[tuple[str, str]]:
         """Names and types of the content's columns: those of the table, then the lineage."""
         own = [(column.content, column.type) for column in self.columns]
-        return [*own, (FILE_COLUMN, _LINEAGE_TYPE)] if self.lineage else own
+        lineage = [(FILE_COLUMN, _LINEAGE_TYPE)] if self.lineage else []
+        return [*own, *lineage, *((name, _LOCATOR_TYPE) for name in self.locators)]
 
 
 def shape_of(index: str, spec: IndexSpec) -> Shape:
@@ -49,6 +53,7 @@ def shape_of(index: str, spec: IndexSpec) -> Shape:
             where=known["where"],
             reading=reading,
             layout=_layout(known["layout"]) if "layout" in known else None,
+            locators=tuple(known.get("locators", ())),
         )
     except (KeyError, TypeError, CorruptLog, InvalidIndex) as problem:
         raise CorruptIndex(

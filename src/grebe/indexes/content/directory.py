@@ -13,15 +13,16 @@ import pyarrow.parquet as pq
 
 from grebe.errors import CorruptIndex, UnreadableFile
 from grebe.formats import DataFile
+from grebe.formats.parquet_pages import read_footer, tail_length
 from grebe.formats.range_file import RangeFile, arrow_errors
-from grebe.indexes.covering.bounds import Bounds, bounds_of, column_of
-from grebe.indexes.covering.shape import shape_of
+from grebe.indexes.content.bounds import Bounds, bounds_of, column_of
+from grebe.indexes.content.shape import shape_of
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 
 NAME = "directory.gix"
 NO_BUCKET = -1
-COLUMNS = ("path", "size", "rows", "footer", "bucket", "min", "max", "nulls")
+COLUMNS = ("path", "size", "rows", "footer", "tail", "bucket", "min", "max", "nulls")
 _PARTITION = re.compile(r"_(\d+)\.gix$")
 _AT_ONCE = 16
 
@@ -33,6 +34,8 @@ class _Written:
     size: int
     rows: int
     footer: int
+    tail: int
+    """Bytes from the first index or filter of the file to its end."""
     bounds: Bounds
 
 
@@ -86,10 +89,11 @@ def _examined(file: DataFile, column: str, kind: str) -> _Written:
         with arrow_errors(raw, "Parquet"):
             opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
             bounds = bounds_of(opened, column, kind) if opened.metadata.num_rows else Bounds()
+        tail = tail_length(read_footer(file), file.size)
     except UnreadableFile as problem:
         raise CorruptIndex(f"what was written cannot be read: {problem.args[0]}", detail="CONTENT") from problem
     metadata = opened.metadata
-    return _Written(name, int(partition[1]), file.size, metadata.num_rows, metadata.serialized_size, bounds)
+    return _Written(name, int(partition[1]), file.size, metadata.num_rows, metadata.serialized_size, tail, bounds)
 
 
 def _store_directory(
@@ -104,6 +108,7 @@ def _store_directory(
             "size": column((w.size for w in written), pa.int64()),
             "rows": column((w.rows for w in written), pa.int64()),
             "footer": column((w.footer for w in written), pa.int64()),
+            "tail": column((w.tail for w in written), pa.int64()),
             "bucket": column((w.partition if bucketed else NO_BUCKET for w in written), pa.int32()),
             "min": column_of([w.bounds.low for w in written], kind),
             "max": column_of([w.bounds.high for w in written], kind),

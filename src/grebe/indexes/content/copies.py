@@ -1,4 +1,4 @@
-"""A covering index as the planner sees it: one small read for each version folder, and no Spark."""
+"""The rows of an index as the planner sees them: one small read for each version folder, and no Spark."""
 
 import hashlib
 import json
@@ -9,9 +9,9 @@ from grebe.errors import CorruptIndex, GrebeError
 from grebe.formats.spark_types import arrow_type, type_json
 from grebe.indexes import where
 from grebe.indexes.columns import spark_schema
-from grebe.indexes.covering.directory import NAME, read_directory
-from grebe.indexes.covering.shape import Shape, shape_of
-from grebe.indexes.kind import Copy, Run
+from grebe.indexes.content.directory import NAME, read_directory
+from grebe.indexes.content.shape import Shape, shape_of
+from grebe.indexes.kind import ROW_COLUMN, Copy, Run
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Predicate
@@ -36,7 +36,7 @@ def copy_of(index: IndexState, store: Store) -> Copy:
         layout=shape.layout,
         where=_condition(shape, index.name),
         lineage=shape.lineage,
-        rows_numbered=False,
+        rows_numbered=ROW_COLUMN in shape.locators,
         covered=index.covered,
         dormant=index.dormant,
         content=pa.concat_tables(tables) if tables else _nothing(shape),
@@ -64,7 +64,7 @@ def _listed(store: Store, folder: str, files: list[ContentFile]) -> pa.Table:
         )
     table = table.filter(pa.array([name in wanted for name in sizes], pa.bool_()))
     paths = pa.array([f"{folder}/{name}" for name in table["path"].to_pylist()], pa.string())
-    return table.set_column(0, "path", paths).drop_columns(["footer"])
+    return table.set_column(0, "path", paths).drop_columns(["footer", "tail"])
 
 
 def _nothing(shape: Shape) -> pa.Table:

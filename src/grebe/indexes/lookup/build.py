@@ -1,0 +1,64 @@
+"""The entries of a lookup index in Spark: key, file, row, sorted, each partition a range of the key.
+
+They are written as small row groups, the *chunks* that a lookup reads one of, each with a Bloom filter of its keys. Parquet's
+writer puts all filters of a file right before its footer, so that one request brings both.
+"""
+
+from grebe.indexes.classic import functions
+from grebe.indexes.content.by_range import by_range, column, quoted
+from grebe.indexes.content.shape import Shape, shape_of
+from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Arranged, Rows
+from grebe.log.entry import IndexSpec
+
+CHUNK_ROWS = 6_700
+"""As many keys as a filter of 8 KB holds with one percent of false answers."""
+_FALSE_ANSWERS = "0.01"
+_FILE_ROWS = 1_000_000
+"""A file's filters and footer are read as a whole, and must stay about a megabyte."""
+_FEWEST_ROWS, _FEW_FILES = 50_000, 8
+
+
+def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
+    shape = shape_of(index, spec)
+    keys = [one.content for one in shape.on]
+    places = [FILE_COLUMN, *shape.locators]
+    taken = rows.frame(numbered=ROW_COLUMN in shape.locators)
+    kept = taken.select(*(functions.col(quoted(*one.path)).alias(one.content) for one in shape.columns), *places)
+    counted = rows.counted(kept, whole=True)
+    laid, spread = by_range(counted, kept, shape.on[0], places, parts_for(rows.facts.rows), rows.facts.rows)
+    return Arranged(
+        frame=laid.sortWithinPartitions(*map(column, [*keys, *places])),
+        options={**_writer(shape), "maxRecordsPerFile": str(_FILE_ROWS)},
+        properties={
+            "layout": {
+                "buckets": 0,
+                "bucket_by": [],
+                "sort_by": keys[:1] if spread else keys,
+                "reason": "sorted as a whole: a lookup index",
+            }
+        },
+    )
+
+
+def parts_for(rows: int) -> int:
+    """Files of at most so many rows; of a smaller table some, so that they are written side by side."""
+    return max(-(-rows // _FILE_ROWS), min(_FEW_FILES, rows // _FEWEST_ROWS), 1)
+
+
+def _writer(shape: Shape) -> dict[str, str]:
+    options = {
+        # Numbers as differences to their neighbours: of sorted keys that is next to what there is to tell at all.
+        "parquet.writer.version": "v2",
+        "parquet.block.row.count.limit": str(CHUNK_ROWS),
+        "parquet.page.row.count.limit": str(CHUNK_ROWS),
+        "parquet.statistics.truncate.length": str(2**31 - 1),
+        "parquet.bloom.filter.fpp": _FALSE_ANSWERS,
+    }
+    for one in shape.on:
+        options[f"parquet.bloom.filter.enabled#{one.content}"] = "true"
+        options[f"parquet.bloom.filter.expected.ndv#{one.content}"] = str(CHUNK_ROWS)
+        # A dictionary would take the filter's place, and sorted keys need none.
+        options[f"parquet.enable.dictionary#{one.content}"] = "false"
+    for name in shape.locators:
+        options[f"parquet.enable.dictionary#{name}"] = "false"
+    return options

@@ -1,0 +1,84 @@
+"""What users ask for: `grebe.Lookup("by_order", on="o_orderkey")`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from grebe.errors import CorruptIndex, InvalidIndex
+from grebe.formats import Reading
+from grebe.indexes import columns
+from grebe.indexes.content.copies import copy_of
+from grebe.indexes.content.directory import describe
+from grebe.indexes.content.shape import shape_of
+from grebe.indexes.kind import ROW_COLUMN, Arranged, Copy, Kind, Rows
+from grebe.indexes.lookup.build import arrange
+from grebe.log.entry import ContentFile, IndexSpec
+from grebe.log.states import IndexState
+from grebe.store.protocol import Store
+
+_NUMBERED = ("parquet",)
+"""Formats of which Spark tells the number of a row in its file."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Where in which file the rows of a key lie, for the columns `on`. With `include`, a query of these columns needs no file."""
+
+    kind: ClassVar[str] = "lookup"
+
+    name: str
+    on: str | Sequence[str]
+    include: str | Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidIndex("an index needs a name: Lookup(name, on=…)", detail="NAME")
+        object.__setattr__(self, "on", columns.names_of(self.on, "on", self.name))
+        object.__setattr__(self, "include", columns.names_of(self.include, "include", self.name))
+        if not self.on:
+            raise InvalidIndex(f"index {self.name}: on names no column", detail="COLUMNS")
+        for name in (*self.on, *self.include):
+            columns.path_of(name, self.name)
+
+    def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
+        on = columns.choose(self.on, reading, case_sensitive, self.name)
+        include = columns.choose(self.include, reading, case_sensitive, self.name)
+        columns.require_no_clash((*on, *include), reading, self.name)
+        columns.require_keys(on, self.name)
+        columns.require_kept(include, self.name)
+        kept = columns.restricted(reading, [column.path for column in (*on, *include)])
+        return IndexSpec(
+            kind=self.kind,
+            columns=tuple(column.name for column in on),
+            properties={
+                "include": [column.name for column in include],
+                "buckets": 0,
+                "lineage": True,
+                "where": None,
+                "locators": [ROW_COLUMN] if reading.format in _NUMBERED else [],
+                "reading": kept.to_dict(),
+            },
+        )
+
+    def reads(self, spec: IndexSpec) -> frozenset[str]:
+        return frozenset(column.path[0] for column in shape_of(self.name, spec).columns)
+
+    def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
+        return arrange(self.name, spec, rows)
+
+    def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
+        return describe(self.name, spec, folder, store)
+
+    @staticmethod
+    def copy_of(index: IndexState, store: Store) -> Copy:
+        """The index holds its own columns, so that a query of just these reads nothing else."""
+        return copy_of(index, store)
+
+    @classmethod
+    def from_spec(cls, name: str, spec: IndexSpec) -> Kind:
+        try:
+            return cls(name, spec.columns, spec.properties["include"])
+        except KeyError as lacking:
+            raise CorruptIndex(
+                f"the log does not say {lacking} of index {name}; create it anew", detail="SPEC"
+            ) from lacking

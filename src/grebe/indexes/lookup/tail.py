@@ -1,0 +1,143 @@
+"""The end of a content file: where its chunks lie, which keys each may hold. One request brings it, and it can be kept.
+
+Of every chunk the bounds of the first key column are known, and of each key column a Bloom filter.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from grebe.errors import Unsupported
+from grebe.formats import DataFile
+from grebe.formats.parquet_pages import BloomFilters, Footer, PageMap, bloom_spans, hashes_of, naming, parse_footer
+from grebe.formats.parquet_pages.schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED, FLOAT, INT32, INT64, Leaf
+from grebe.indexes.columns import Chosen
+from grebe.indexes.content.bounds import column_of
+from grebe.predicate.arrow_types import physical_type
+from grebe.predicate.bounds import Bounds, Flags, bounds_of, by_bounds, named
+from grebe.predicate.tree import Column, Compare, In, Literal, Path, Predicate
+from grebe.predicate.types import Type
+from grebe.predicate.verdicts import Verdicts, both, judge, must_read
+
+_MANY_VALUES = 64
+"""An IN of more values than this is not asked of the filters."""
+_UNKNOWN = -1
+_PLAIN: dict[int, Callable[[bytes], Any]] = {
+    BOOLEAN: lambda raw: bool(raw[0]),
+    INT32: lambda raw: int.from_bytes(raw, "little", signed=True),
+    INT64: lambda raw: int.from_bytes(raw, "little", signed=True),
+    FLOAT: lambda raw: struct.unpack("<f", raw)[0],
+    DOUBLE: lambda raw: struct.unpack("<d", raw)[0],
+    BYTE_ARRAY: lambda raw: raw,
+    FIXED: lambda raw: int.from_bytes(raw, "big", signed=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    file: DataFile
+    pages: PageMap = field(repr=False)
+    bounds: Bounds | None = field(repr=False)
+    filters: dict[Path, tuple[Leaf, BloomFilters]] = field(repr=False)
+    nbytes: int
+
+    def chunks_for(self, predicate: Predicate) -> list[int]:
+        """Those that can hold an entry for which the (bound and normalised) predicate is true."""
+        verdicts = judge(predicate, len(self.pages.counts), self._verdicts)
+        return [int(number) for number in np.flatnonzero(must_read(verdicts))]
+
+    def _verdicts(self, predicate: Predicate) -> Verdicts | None:
+        known = None if self.bounds is None else by_bounds(self.bounds, predicate)
+        filtered = self._by_filter(predicate)
+        if known is None or filtered is None:
+            return filtered if known is None else known
+        return both(known, filtered)
+
+    def _by_filter(self, predicate: Predicate) -> Verdicts | None:
+        match predicate:
+            case Compare("=" | "<=>", Column(path, kind), Literal() as value) if kind is not None:
+                values: Sequence[Any] = (value,)
+            case In(Column(path, kind), items) if len(items) <= _MANY_VALUES and kind is not None:
+                values = items
+            case _:
+                return None
+        asked = [one for one in values if isinstance(one, Literal) and one.type == kind and one.value is not None]
+        if path not in self.filters or len(asked) < len(values):
+            return None
+        cannot = np.ones(len(self.pages.counts), np.bool_)
+        for one in asked:
+            found = self._may_hold(path, one.value, kind)
+            if found is None:
+                return None
+            cannot &= ~found
+        return named(cannot, np.zeros_like(cannot))
+
+    def _may_hold(self, path: Path, value: Any, kind: Type) -> Flags | None:
+        """None where a filter cannot be asked: it tells zeros apart that are equal, and every NaN from every other."""
+        if kind.is_floating and (value == 0 or value != value):
+            return None
+        leaf, filters = self.filters[path]
+        try:
+            (hashed,) = hashes_of(
+                leaf, pa.array([value], physical_type(kind)).cast(_ARROW_OF.get(kind.name, physical_type(kind)))
+            )
+        except (Unsupported, pa.ArrowInvalid):
+            return None
+        return filters.may_hold(int(hashed))
+
+
+_ARROW_OF = {"string": pa.string(), "binary": pa.binary(), "tinyint": pa.int32(), "smallint": pa.int32()}
+
+
+def read_tail(file: DataFile, length: int, keys: Sequence[Chosen]) -> Tail:
+    """`length` reaches from the first of the indexes and filters to the end of the file."""
+    start = file.size - length
+    data = file.read(start, length)
+    with naming(file.uri):
+        footer = parse_footer(data, start)
+    pages = PageMap.from_footer(file, footer)
+    leaves = {leaf.path: number for number, leaf in enumerate(footer.schema.leaves)}
+    numbers = {key.path: leaves.get((key.content.encode(),)) for key in keys}
+    filters = {}
+    for path, number in numbers.items():
+        if number is not None:
+            filters[path] = (footer.schema.leaves[number], _filters(footer, number, file.uri))
+    first = numbers[keys[0].path]
+    bounds = None if first is None else _bounds(footer, first, keys[0])
+    size = pages.nbytes + sum(one.nbytes for _, one in filters.values()) + 64 * len(footer.groups)
+    return Tail(file, pages, bounds, filters, size)
+
+
+def _filters(footer: Footer, leaf: int, uri: str) -> BloomFilters:
+    spans = bloom_spans(footer, leaf)
+    return BloomFilters.of([None if span is None else footer.inside_tail(*span) for span in spans], uri)
+
+
+def _bounds(footer: Footer, leaf: int, key: Chosen) -> Bounds | None:
+    lows, highs, nulls = [], [], []
+    for group in footer.groups:
+        known = group[1][leaf][3].get(12, {})
+        nulls.append(known.get(3, _UNKNOWN))
+        lows.append(_value(footer.schema.leaves[leaf], known.get(6), key.type))
+        highs.append(_value(footer.schema.leaves[leaf], known.get(5), key.type))
+    rows = np.array([group[3] for group in footer.groups], np.int64)
+    low, high = column_of(lows, key.type), column_of(highs, key.type)
+    return bounds_of(key.path, low, high, rows, np.array(nulls, np.int64))
+
+
+def _value(leaf: Leaf, raw: bytes | None, kind: str) -> Any:
+    if raw is None or leaf.physical not in _PLAIN:
+        return None
+    value = _PLAIN[leaf.physical](raw)
+    if kind == "string":
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    if kind.startswith("decimal(") and isinstance(value, bytes):
+        return int.from_bytes(value, "big", signed=True)
+    return value
