@@ -141,7 +141,8 @@ class Copy:
     dormant: FileIds
     """Files whose rows are in the content, but that are not covered: to be filtered out like covered files that are gone."""
     content: pa.Table
-    """One row a content file: `path` (below the log's folder), `size`, `rows`, `bucket` (-1 without buckets), and of the first
+    """One row a content file: `path` (below the log's folder), `size`, `rows`, `tail` (bytes from its first index or filter to the
+    end), `bucket` (-1 without buckets), and of the first
     column sorted by the bounds `min` and `max` (of its own type) and `nulls` (a count), each null where unknown."""
     runs: tuple[Run, ...]
     key: str

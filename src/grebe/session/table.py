@@ -57,12 +57,46 @@ class Table:
             return []
         return describe_history(history(self._log.store, self._log.newest.number, limit))
 
+    def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
+        return self.scan(col(column).is_null() if value is None else col(column) == value, columns)
+
+    def get_many(self, column: str, keys: Iterable[object], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows in which the column has one of these values, each row once."""
+        return self.scan(col(column).isin(list(keys)), columns)
+
+    def files(self, predicate: str | Predicate) -> Answer:
+        """The files that can hold rows of the predicate, and which rows of them where an index knows."""
+        return self._engine.files(self._bound(predicate))
+
+    def scan(self, predicate: str | Predicate, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows for which the predicate is true."""
+        return self._engine.scan(self._bound(predicate), columns)
+
     def reload(self) -> Self:
         """Moves on to the table and the log as they are now; a version that was asked for stays."""
         if self._log is not None:
             self._log.reload()
         self._files = self._source.files(self._version)
+        self.__dict__.pop("_engine", None)
         return self
+
+    def _bound(self, predicate: str | Predicate) -> Predicate:
+        given = parse(predicate) if isinstance(predicate, str) else predicate
+        return normalise(bind(given, self._engine.reading.schema))
+
+    @cached_property
+    def _engine(self) -> Engine:
+        reading = self._source.reading(self._files)
+        ids = np.full(len(self._files), NOWHERE, np.int64)
+        indexes: list[LookupIndex] = []
+        if self._log is not None:
+            found = Registry(self._log).files(self._log.state).ids_of(self._files)
+            ids = found.cast(pa.int64()).fill_null(NOWHERE).to_numpy()
+            indexes = lookup_indexes(self._log.state, self._log.store)
+        number = None if self._log is None else self._log.newest.number
+        snapshot = Snapshot(self._source, self._files, ids, reading, tuple(indexes), self._version, number)
+        return Engine(snapshot, CACHE)
 
 
 def open(

@@ -64,12 +64,12 @@ def _listed(store: Store, folder: str, files: list[ContentFile]) -> pa.Table:
         )
     table = table.filter(pa.array([name in wanted for name in sizes], pa.bool_()))
     paths = pa.array([f"{folder}/{name}" for name in table["path"].to_pylist()], pa.string())
-    return table.set_column(0, "path", paths).drop_columns(["footer", "tail"])
+    return table.set_column(0, "path", paths).drop_columns(["footer"])
 
 
 def _nothing(shape: Shape) -> pa.Table:
     bound = arrow_type(type_json(shape.on[0].type))
-    whole = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "bucket": pa.int32()}
+    whole = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "tail": pa.int64(), "bucket": pa.int32()}
     return pa.schema({**whole, "min": bound, "max": bound, "nulls": pa.int64()}.items()).empty_table()
 
 
