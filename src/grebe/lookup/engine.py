@@ -41,7 +41,7 @@ class Snapshot:
 
 class Engine:
     def __init__(self, snapshot: Snapshot, cache: ByteCache) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._cache = cache
         self._data_files: Sequence[DataFile] = snapshot.source.data_files(snapshot.files)
         self._partitions = snapshot.source.partition_values(snapshot.files, snapshot.reading)
@@ -52,36 +52,36 @@ class Engine:
     def files(self, predicate: Predicate) -> Answer:
         reader = CachedReader(self._cache)
         found = self._find(predicate, reader)
-        uris = self._snapshot.files.uris()
+        uris = self.snapshot.files.uris()
         answers = [FileAnswer(uris[place].as_py(), tuple(rows.tolist())) for place, rows in found.rows.items()]
         answers += [FileAnswer(uris[place].as_py(), None) for place in found.whole]
         return Answer(
             files=tuple(sorted(answers, key=lambda one: one.path)),
             covered=found.covered,
-            uncovered=len(self._snapshot.files) - found.covered,
-            pruned=len(self._snapshot.files) - len(answers),
+            uncovered=len(self.snapshot.files) - found.covered,
+            pruned=len(self.snapshot.files) - len(answers),
             requests=reader.spent.requests,
             bytes=reader.spent.bytes,
             index=found.index,
-            table_version=self._snapshot.table_version,
-            log_version=self._snapshot.log_version,
+            table_version=self.snapshot.table_version,
+            log_version=self.snapshot.log_version,
         )
 
     def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows for which the (bound and normalised) predicate is true, with these columns."""
         reader = CachedReader(self._cache)
         found = self._find(predicate, reader)
-        names = [column.name for column in self._snapshot.reading.columns] if columns is None else list(columns)
+        names = [column.name for column in self.snapshot.reading.columns] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
         wanted = [(place, rows) for place, rows in found.rows.items()] + [(place, None) for place in found.whole]
-        local = self._snapshot.source.uri.startswith("file:")
+        local = self.snapshot.source.uri.startswith("file:")
         parts = side_by_side(lambda one: self._read(*one, needed, predicate), wanted, local)
-        schema = pa.schema([self._snapshot.reading.schema.field(name) for name in names])
+        schema = pa.schema([self.snapshot.reading.schema.field(name) for name in names])
         tables = [part.select(names).cast(schema) for part in parts]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def _find(self, predicate: Predicate, reader: CachedReader) -> Found:
-        everything = tuple(range(len(self._snapshot.files)))
+        everything = tuple(range(len(self.snapshot.files)))
         if predicate == FALSE:
             return Found(covered=len(everything))
         for index in self._helping(predicate):
@@ -93,8 +93,8 @@ class Engine:
         return Found(whole=everything)
 
     def _helping(self, predicate: Predicate) -> Iterator[LookupIndex]:
-        for index in self._snapshot.indexes:
-            agrees = self._snapshot.reading.agrees_on(
+        for index in self.snapshot.indexes:
+            agrees = self.snapshot.reading.agrees_on(
                 index.shape.reading, [column.path[0] for column in index.shape.columns]
             )
             if agrees and index.name not in self._set_aside and index.helps(predicate):
@@ -102,7 +102,7 @@ class Engine:
 
     def _by_index(self, index: LookupIndex, predicate: Predicate, reader: CachedReader) -> Found:
         entries = index.entries(predicate, reader)
-        covered = index.copy.covered.contains(self._snapshot.ids) & (self._snapshot.ids != NOWHERE)
+        covered = index.copy.covered.contains(self.snapshot.ids) & (self.snapshot.ids != NOWHERE)
         rows: dict[int, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
         whole = set(np.flatnonzero(~covered).tolist())
         for file in np.unique(entries.files).tolist():
@@ -128,8 +128,8 @@ class Engine:
         predicate: Predicate,
     ) -> pa.Table:
         """The rows of one file for which the predicate is true."""
-        format: Format = self._snapshot.source.format
-        file, reading = self._data_files[place], self._snapshot.reading
+        format: Format = self.snapshot.source.format
+        file, reading = self._data_files[place], self.snapshot.reading
         own = [column.name for column in reading.file_columns if column.name in names]
         if rows is not None:
             locators = pa.record_batch([pa.array(rows)], schema=format.locator.schema)
@@ -142,7 +142,7 @@ class Engine:
         return pa.concat_tables(found) if found else schema.empty_table()
 
     def _kept(self, table: pa.Table, place: int, names: Sequence[str], predicate: Predicate) -> pa.Table:
-        for column in self._snapshot.reading.partition_columns:
+        for column in self.snapshot.reading.partition_columns:
             if column.name in names:
                 value = self._partitions[column.name][place]
                 table = table.append_column(column.arrow, pa.repeat(value, table.num_rows))

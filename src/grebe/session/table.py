@@ -1,9 +1,13 @@
 """What users hold in their hands: `open(path)` and the verbs of a table."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Self
+
+import numpy as np
+import pyarrow as pa
 
 from grebe.config import Config
 from grebe.errors import IndexNotFound, TableNotFound, Unsupported
@@ -13,6 +17,14 @@ from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, descri
 from grebe.log.location import places
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
+from grebe.lookup.answer import Answer
+from grebe.lookup.engine import NOWHERE, Engine, Snapshot
+from grebe.lookup.indexes import lookup_indexes, shared_cache
+from grebe.predicate.bind import bind
+from grebe.predicate.builder import col
+from grebe.predicate.normalise import normalise
+from grebe.predicate.parse import parse
+from grebe.predicate.tree import Predicate
 from grebe.sources import Source, Version, open_source
 from grebe.store.opening import open_store
 
@@ -22,7 +34,10 @@ _logger = logging.getLogger("grebe")
 class Table:
     """A table as it was when it was opened: one listing of its files, one state of its log. `reload` moves on."""
 
-    def __init__(self, source: Source, log: Log | None, version: Version | None = None) -> None:
+    def __init__(
+        self, source: Source, log: Log | None, version: Version | None = None, cache_bytes: int = 256 * 1024 * 1024
+    ) -> None:
+        self._cache_bytes = cache_bytes
         self._source = source
         self._log = log
         self._version = version
@@ -83,7 +98,7 @@ class Table:
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
         given = parse(predicate) if isinstance(predicate, str) else predicate
-        return normalise(bind(given, self._engine.reading.schema))
+        return normalise(bind(given, self._engine.snapshot.reading.schema))
 
     @cached_property
     def _engine(self) -> Engine:
@@ -96,7 +111,7 @@ class Table:
             indexes = lookup_indexes(self._log.state, self._log.store)
         number = None if self._log is None else self._log.newest.number
         snapshot = Snapshot(self._source, self._files, ids, reading, tuple(indexes), self._version, number)
-        return Engine(snapshot, CACHE)
+        return Engine(snapshot, shared_cache(self._cache_bytes))
 
 
 def open(
@@ -117,7 +132,8 @@ def open(
             f"{source.uri} ({source.kind}) cannot be opened as of a time; leave timestamp= out to read it as it is now",
             detail="TIME_TRAVEL",
         )
-    return Table(source, _find_log(source.uri, location, settings.location, storage_options), version)
+    log = _find_log(source.uri, location, settings.location, storage_options)
+    return Table(source, log, version, settings.cache_bytes)
 
 
 def _find_log(table: str, location: str | None, root: str | None, options: Mapping[str, str] | None) -> Log | None:
