@@ -34,7 +34,7 @@ class WideRows:
         width = megabytes * 1024**2 / max(1, rows)
         self.facts = Facts(rows, {(field.name,): width for field in frame.schema.fields})
 
-    def frame(self, again: bool = False) -> "DataFrame":
+    def frame(self, again: bool = False, located: bool = False) -> "DataFrame":
         from pyspark.sql import functions
 
         return self._frame.withColumn(FILE_COLUMN, functions.lit(3))

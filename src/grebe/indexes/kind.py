@@ -49,13 +49,10 @@ class Rows(Protocol):
     @property
     def facts(self) -> Facts: ...
 
-    def frame(self, again: bool = False, numbered: bool = False) -> "DataFrame":
+    def frame(self, again: bool = False, located: bool = False) -> "DataFrame":
         """All columns of the table and `FILE_COLUMN`. `again`: it will be read more than once, which may be worth keeping it.
-        `numbered`: with `ROW_COLUMN`, where the format has it."""
+        `located`: with the columns of `locator_columns`, that find each row again in its file."""
         ...
-
-    @property
-    def can_be_numbered(self) -> bool: ...
 
     def some(self) -> "DataFrame":
         """Some rows of some of the files, which cost little to read: for choosing a layout."""

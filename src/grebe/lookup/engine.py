@@ -16,7 +16,7 @@ from grebe.files import FileList
 from grebe.formats import DataFile, Format, Reading
 from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.lookup.probe import LookupIndex
-from grebe.lookup.answer import Answer, FileAnswer, Found
+from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
 from grebe.lookup.reading import CachedReader, side_by_side
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import FALSE, Predicate, columns_of
@@ -32,7 +32,7 @@ class Snapshot:
 
     source: Source
     files: FileList
-    ids: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ids: Numbers
     reading: Reading
     indexes: tuple[LookupIndex, ...]
     table_version: Version | None = None
@@ -73,9 +73,9 @@ class Engine:
         found = self._find(predicate, reader)
         names = [column.name for column in self.snapshot.reading.columns] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
-        wanted = [(place, rows) for place, rows in found.rows.items()] + [(place, None) for place in found.whole]
+        wanted: list[tuple[int, Numbers | None]] = [*found.rows.items(), *((place, None) for place in found.whole)]
         local = self.snapshot.source.uri.startswith("file:")
-        parts = side_by_side(lambda one: self._read(*one, needed, predicate), wanted, local)
+        parts = side_by_side(lambda one: self._read(one[0], one[1], needed, predicate), wanted, local)
         schema = pa.schema([self.snapshot.reading.schema.field(name) for name in names])
         tables = [part.select(names).cast(schema) for part in parts]
         return pa.concat_tables(tables) if tables else schema.empty_table()
@@ -103,7 +103,7 @@ class Engine:
     def _by_index(self, index: LookupIndex, predicate: Predicate, reader: CachedReader) -> Found:
         entries = index.entries(predicate, reader)
         covered = index.copy.covered.contains(self.snapshot.ids) & (self.snapshot.ids != NOWHERE)
-        rows: dict[int, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
+        rows: dict[int, Numbers] = {}
         whole = set(np.flatnonzero(~covered).tolist())
         for file in np.unique(entries.files).tolist():
             place = self._place_of.get(file)
@@ -123,7 +123,7 @@ class Engine:
     def _read(
         self,
         place: int,
-        rows: "np.ndarray[tuple[int], np.dtype[np.int64]] | None",
+        rows: Numbers | None,
         names: Sequence[str],
         predicate: Predicate,
     ) -> pa.Table:

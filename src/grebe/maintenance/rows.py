@@ -62,13 +62,8 @@ class TableRows:
         self._footers: Future[int] | None = None
         self.facts = facts_of(files, source.reading, store)
 
-    @property
-    def can_be_numbered(self) -> bool:
-        """Spark tells the number of a row in its file for one format only."""
-        return self._source.reading.format == "parquet"
-
-    def frame(self, again: bool, numbered: bool) -> "DataFrame":
-        if numbered:
+    def frame(self, again: bool, located: bool) -> "DataFrame":
+        if located:
             return self._source.frame(self._files, self._ids, row_numbers=True)
         if not self._dear or not (again or self._shared):
             return self._frame
@@ -126,12 +121,8 @@ class IndexRows:
     def facts(self) -> Facts:
         return self._table.facts
 
-    @property
-    def can_be_numbered(self) -> bool:
-        return self._table.can_be_numbered
-
-    def frame(self, again: bool = False, numbered: bool = False) -> "DataFrame":
-        return self._table.frame(again, numbered)
+    def frame(self, again: bool = False, located: bool = False) -> "DataFrame":
+        return self._table.frame(again, located)
 
     def some(self) -> "DataFrame":
         return self._table.some()

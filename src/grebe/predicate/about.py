@@ -41,7 +41,7 @@ def renamed(predicate: Predicate, names: Mapping[Path, str]) -> Predicate:
 
 
 def _mapped(node: Predicate, names: Mapping[Path, str]) -> Predicate:
-    changes = {}
+    changes: dict[str, object] = {}
     for name in getattr(type(node), "__dataclass_fields__", {}):
         value = getattr(node, name)
         if isinstance(value, Predicate):
@@ -55,7 +55,7 @@ def _mapped(node: Predicate, names: Mapping[Path, str]) -> Predicate:
 def _term(term: Term, names: Mapping[Path, str]) -> Term:
     if isinstance(term, Column):
         return Column((names[term.path],), term.type)
-    changes = {}
+    changes: dict[str, object] = {}
     for name in getattr(type(term), "__dataclass_fields__", {}):
         value = getattr(term, name)
         if isinstance(value, Term):

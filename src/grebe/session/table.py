@@ -12,6 +12,7 @@ import pyarrow as pa
 from grebe.config import Config
 from grebe.errors import IndexNotFound, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
+from grebe.indexes.lookup.probe import LookupIndex
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
 from grebe.log.location import places

@@ -7,7 +7,7 @@ writer puts all filters of a file right before its footer, so that one request b
 from grebe.indexes.classic import functions
 from grebe.indexes.content.by_range import by_range, column, quoted
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Arranged, Rows
+from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
 from grebe.log.entry import IndexSpec
 
 CHUNK_ROWS = 6_700
@@ -22,7 +22,7 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     shape = shape_of(index, spec)
     keys = [one.content for one in shape.on]
     places = [FILE_COLUMN, *shape.locators]
-    taken = rows.frame(numbered=ROW_COLUMN in shape.locators)
+    taken = rows.frame(located=bool(shape.locators))
     kept = taken.select(*(functions.col(quoted(*one.path)).alias(one.content) for one in shape.columns), *places)
     counted = rows.counted(kept, whole=True)
     laid, spread = by_range(counted, kept, shape.on[0], places, parts_for(rows.facts.rows), rows.facts.rows)
