@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from grebe.errors import Unsupported
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape
+from grebe.formats.protocol import BYTE_SPAN, NO_MEMORY, DataFile, Located, LocatorShape, Memory
 from grebe.formats.reading import Column, Reading
 
 
@@ -29,7 +29,12 @@ class AvroFormat:
         _refuse(file)
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         _refuse(file)
 

@@ -9,7 +9,16 @@ import pyarrow.compute as pc
 from grebe.errors import Unsupported
 from grebe.formats.csv_fields import Dialect, Field, fields_of, multi_line_breaks
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns, without_columns
+from grebe.formats.protocol import (
+    BYTE_SPAN,
+    NO_MEMORY,
+    DataFile,
+    Located,
+    LocatorShape,
+    Memory,
+    wanted_columns,
+    without_columns,
+)
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
 from grebe.formats.text_values import values_of
@@ -109,7 +118,12 @@ class CsvFormat:
                 yield Located(self._table(found, file, reading, names), found.locators())
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         self._checked(reading)
         return pa.Table.from_batches([self._table(fetched(file, locators), file, reading, names)])

@@ -14,7 +14,16 @@ import pyarrow.json as pj
 
 from grebe.errors import Unsupported
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns, without_columns
+from grebe.formats.protocol import (
+    BYTE_SPAN,
+    NO_MEMORY,
+    DataFile,
+    Located,
+    LocatorShape,
+    Memory,
+    wanted_columns,
+    without_columns,
+)
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
 from grebe.formats.text_values import values_of
@@ -86,7 +95,12 @@ class JsonLinesFormat:
                 yield Located(self._table(kept, file, reading, names), kept.locators())
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         self._check(reading)
         return pa.Table.from_batches([self._table(fetched(file, locators), file, reading, names)])

@@ -10,7 +10,16 @@ from pyarrow import orc
 from grebe.errors import Unsupported
 from grebe.formats.local_time import instants
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns, without_columns
+from grebe.formats.protocol import (
+    NO_MEMORY,
+    ROW_NUMBER,
+    DataFile,
+    Located,
+    LocatorShape,
+    Memory,
+    wanted_columns,
+    without_columns,
+)
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading
 from grebe.formats.spark_types import TIMESTAMP_NTZ, spark_type, type_text
@@ -46,7 +55,12 @@ class OrcFormat:
             row += batch.num_rows
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         """Reads all columns of a stripe that holds a record, and the first column of the others to count their
         rows."""

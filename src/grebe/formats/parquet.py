@@ -12,7 +12,16 @@ import pyarrow.parquet as pq
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.options import OptionTable
 from grebe.formats.parquet_pages import NO_PAGES, MoreNeeded, PageMap, as_stored, naming, parse_footer, read_tail, want
-from grebe.formats.protocol import ROW_NUMBER, DataFile, Located, LocatorShape, wanted_columns, without_columns
+from grebe.formats.protocol import (
+    NO_MEMORY,
+    ROW_NUMBER,
+    DataFile,
+    Located,
+    LocatorShape,
+    Memory,
+    wanted_columns,
+    without_columns,
+)
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading, columns_of
 from grebe.formats.spark_types import spark_type, type_text
@@ -58,7 +67,12 @@ class ParquetFormat:
             raise UnreadableFile(f"{file.uri} has {row} rows and says it has {opened.metadata.num_rows}", detail="ROWS")
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         self.options.check_readable(self.name, dict(reading.options))
         wanted = wanted_columns(reading, names)

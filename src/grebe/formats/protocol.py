@@ -3,9 +3,9 @@
 First-party formats and those of other packages are the same to everyone above: see `registry`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -13,6 +13,8 @@ from grebe.errors import SourceChanged
 from grebe.formats.options import OptionTable
 from grebe.formats.reading import Column, Reading
 from grebe.store.protocol import ObjectMissing, Store
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,22 @@ class Located:
     locators: pa.RecordBatch
 
 
+class Memory(Protocol):
+    """Remembers what was found out about files, so that it is not read again: where a file's pages lie, for example."""
+
+    def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
+        """What `read` gives for this file, and gave before; it takes `size` bytes to keep."""
+        ...
+
+
+class NoMemory:
+    def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
+        return read()
+
+
+NO_MEMORY = NoMemory()
+
+
 class Format(Protocol):
     """Everything is asked for under a `Reading`; columns of partitions are not the format's business. What the format
     cannot do exactly as Spark does, it refuses with `Unsupported`; a damaged file is `UnreadableFile`."""
@@ -122,7 +140,12 @@ class Format(Protocol):
         ...
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         """The records at these locators, in that order."""
         ...

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from grebe.formats.options import OptionTable
-from grebe.formats.protocol import BYTE_SPAN, DataFile, Located, LocatorShape, wanted_columns
+from grebe.formats.protocol import BYTE_SPAN, NO_MEMORY, DataFile, Located, LocatorShape, Memory, wanted_columns
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
 from grebe.formats.unite import unite
@@ -32,7 +32,12 @@ class TextFormat:
             yield Located(self._table(found, file, reading, names), found.locators())
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         self.options.check_readable(self.name, dict(reading.options))
         return pa.Table.from_batches([self._table(fetched(file, locators), file, reading, names)])

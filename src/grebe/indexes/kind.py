@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.files import FileIds
-from grebe.formats import Reading
+from grebe.formats import Reading, format_named
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Path, Predicate
@@ -25,6 +25,12 @@ FILE_COLUMN = "_grebe_file"
 """Lineage: the id (int) of the file that a row comes from."""
 ROW_COLUMN = "_grebe_row"
 """Lineage where the format can delete single rows: the number (bigint) of the row in its file, from 0."""
+
+
+def locator_columns(format: str) -> tuple[str, ...]:
+    """The columns of the content that find a record again in a file of this format: `_grebe_row`, or `_grebe_offset` and
+    `_grebe_length`."""
+    return tuple(f"_grebe_{name}" for name in format_named(format).locator.fields)
 
 
 @dataclass(frozen=True, slots=True)

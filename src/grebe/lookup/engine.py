@@ -16,8 +16,8 @@ from grebe.files import FileList
 from grebe.formats import DataFile, Format, Reading
 from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.lookup.probe import LookupIndex
+from grebe.indexes.lookup.reading import CachedReader, side_by_side
 from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
-from grebe.lookup.reading import CachedReader, side_by_side
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import FALSE, Predicate, columns_of
 from grebe.sources import Source, Version
@@ -101,7 +101,7 @@ class Engine:
                 yield index
 
     def _by_index(self, index: LookupIndex, predicate: Predicate, reader: CachedReader) -> Found:
-        entries = index.entries(predicate, reader)
+        entries = index.entries(index.chunks(predicate, reader), reader)
         covered = index.copy.covered.contains(self.snapshot.ids) & (self.snapshot.ids != NOWHERE)
         rows: dict[int, Numbers] = {}
         whole = set(np.flatnonzero(~covered).tolist())

@@ -54,6 +54,20 @@ class Entries:
     """The columns of the index, flat, under the names of the content."""
 
 
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Which chunks of an index have to be read for a predicate."""
+
+    asked: Predicate
+    """What the index knows of the predicate."""
+    places: tuple[tuple[Tail, int], ...]
+
+    @property
+    def rows(self) -> int:
+        """So many entries at most."""
+        return sum(int(tail.pages.counts[group]) for tail, group in self.places)
+
+
 @dataclass(frozen=True)
 class LookupIndex:
     """One version of an index. Everything here is immutable; what is read goes through the reader."""
@@ -82,14 +96,17 @@ class LookupIndex:
         """Whether the predicate narrows down the first key column."""
         return narrows(predicate, self.shape.on[0].path)
 
-    def entries(self, predicate: Predicate, reader: Reader) -> Entries:
-        """`predicate` is bound and normalised."""
+    def chunks(self, predicate: Predicate, reader: Reader) -> "Chunks":
+        """Where entries of the (bound and normalised) predicate may lie; reads tails of files at most."""
         asked = about(predicate, self.columns)
         tails = reader.tails(self._files_for(asked), self.shape.on)
-        chunks = [(tail, group) for tail in tails for group in tail.chunks_for(asked)]
-        data = reader.spans([(tail.file, *group_span(tail.pages, group)) for tail, group in chunks])
-        flat = renamed(asked, self.copy.columns)
-        found = [self._matching(tail, group, part, flat) for (tail, group), part in zip(chunks, data, strict=True)]
+        return Chunks(asked, tuple((tail, group) for tail in tails for group in tail.chunks_for(asked)))
+
+    def entries(self, chunks: "Chunks", reader: Reader) -> Entries:
+        places = chunks.places
+        data = reader.spans([(tail.file, *group_span(tail.pages, group)) for tail, group in places])
+        flat = renamed(chunks.asked, self.copy.columns)
+        found = [self._matching(tail, group, part, flat) for (tail, group), part in zip(places, data, strict=True)]
         whole = pa.Table.from_batches([batch for batch in found if batch.num_rows] or found[:1], self._schema(found))
         files = whole[FILE_COLUMN].to_numpy().astype(np.int64)
         rows = whole[ROW_COLUMN].to_numpy() if self.locates_rows else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from grebe.errors import Unsupported
-from grebe.formats import Column, DataFile, Located, LocatorShape, Reading
+from grebe.formats import NO_MEMORY, Column, DataFile, Located, LocatorShape, Memory, Reading
 from grebe.formats.options import OptionTable
 
 from .layout import Cursor, Head, Pair, head_of, pairs
@@ -63,7 +63,12 @@ class SequenceFileFormat:
             yield self._located(batch, head, reading, names)
 
     def fetch(
-        self, file: DataFile, reading: Reading, locators: pa.RecordBatch, names: Sequence[str] | None = None
+        self,
+        file: DataFile,
+        reading: Reading,
+        locators: pa.RecordBatch,
+        names: Sequence[str] | None = None,
+        memory: Memory = NO_MEMORY,
     ) -> pa.Table:
         data = file.read(0, file.size)
         head = head_of(data, file.uri)
