@@ -81,7 +81,7 @@ def kind_faults(of: Module) -> list[str]:
     return [f"{of.name}:{i.line} the kind {own} imports the kind {k}" for i, k in others if k not in (None, own)]
 
 
-KINDS = {m.name.split(".")[2] for m in MODULES if m.name.startswith("grebe.indexes.") and m.is_package}
+KINDS = {m.name.split(".")[2] for m in MODULES if m.name.startswith("grebe.indexes.") and m.name.endswith(".spec")}
 
 
 def hidden_faults(of: Module) -> list[str]:

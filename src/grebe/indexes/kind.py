@@ -1,18 +1,21 @@
 """What an index kind is to the rest of Grebe: something to make, and something that plays one or both of two roles.
 
-*Stand in*: a `Copy`, read instead of the files it covers. *Prune*: comes with the first kind that does. The planner knows nothing
-else of a kind.
+*Stand in*: a `Copy`, read instead of the files it covers. *Prune*: a `Pruner`, asked which of the files it covers, and which
+records of them, can make a predicate true. Planner and lookups know nothing else of a kind.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.files import FileIds
 from grebe.formats import Reading, format_named
+from grebe.indexes.reading import Reader
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Path, Predicate
@@ -160,6 +163,64 @@ class Copy:
         return int(pc.sum(self.content["rows"]).as_py() or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Files, or single records, that may make a predicate true."""
+
+    files: npt.NDArray[np.int64]
+    """The id of the file: of each record, or each file once."""
+    locators: pa.Table | None
+    """Where in its file each record lies, as the format's `locator` has it; None where only files are known."""
+    values: pa.Table | None
+    """What the index itself holds of each record, flat, under the names of its content."""
+
+
+class Hits(Protocol):
+    """What a pruner knows of a predicate without having read much."""
+
+    @property
+    def most(self) -> int | None:
+        """At most so many records can be found; None: unknown."""
+        ...
+
+    def entries(self, reader: Reader) -> Entries: ...
+
+
+class Pruner(Protocol):
+    """An index that knows for the files it covers where rows of a predicate can lie. Of other files it knows nothing."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reading(self) -> Reading:
+        """How the table was read when this was made."""
+        ...
+
+    @property
+    def covered(self) -> FileIds: ...
+
+    @property
+    def columns(self) -> Mapping[Path, str]:
+        """Column of the table -> column of `Entries.values`."""
+        ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    def helps(self, predicate: Predicate) -> bool:
+        """Whether it can tell anything of this (bound and normalised) predicate. Reads nothing."""
+        ...
+
+    def hits(self, predicate: Predicate, reader: Reader) -> Hits:
+        """Raises `CorruptIndex` or `UnreadableFile` where the index is damaged."""
+        ...
+
+    def warm(self, reader: Reader, pin: bool) -> None:
+        """Reads ahead what later calls of `hits` need."""
+        ...
+
+
 class KindType(Protocol):
     """The class of a kind, as `registry` lists it."""
 
@@ -168,6 +229,10 @@ class KindType(Protocol):
 
     def copy_of(self, index: IndexState, store: Store) -> Copy | None:
         """The stand-in that this index offers; None if the kind only prunes. `store` is that of the log."""
+        ...
+
+    def pruner_of(self, index: IndexState, store: Store) -> Pruner | None:
+        """None if the kind only stands in."""
         ...
 
     def from_spec(self, name: str, spec: IndexSpec) -> Kind:

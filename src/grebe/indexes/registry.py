@@ -15,7 +15,7 @@ from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
 OWN: tuple[KindType, ...] = (Covering, Lookup)
-_MEMBERS = ("kind", "copy_of", "from_spec")
+_MEMBERS = ("kind", "copy_of", "pruner_of", "from_spec")
 
 
 @cache

@@ -15,8 +15,8 @@ from grebe.errors import GrebeError
 from grebe.files import FileList
 from grebe.formats import DataFile, Format, Reading
 from grebe.formats.byte_cache import ByteCache
-from grebe.indexes.lookup.probe import LookupIndex
-from grebe.indexes.lookup.reading import CachedReader, side_by_side
+from grebe.indexes.kind import Pruner
+from grebe.indexes.reading import Reader, side_by_side
 from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import FALSE, Predicate, columns_of
@@ -34,7 +34,7 @@ class Snapshot:
     files: FileList
     ids: Numbers
     reading: Reading
-    indexes: tuple[LookupIndex, ...]
+    indexes: tuple[Pruner, ...]
     table_version: Version | None = None
     log_version: int | None = None
 
@@ -50,7 +50,7 @@ class Engine:
         self._place_of = dict(zip(snapshot.ids[known].tolist(), np.flatnonzero(known).tolist(), strict=True))
 
     def files(self, predicate: Predicate) -> Answer:
-        reader = CachedReader(self._cache)
+        reader = Reader(self._cache)
         found = self._find(predicate, reader)
         uris = self.snapshot.files.uris()
         answers = [FileAnswer(uris[place].as_py(), tuple(rows.tolist())) for place, rows in found.rows.items()]
@@ -69,7 +69,7 @@ class Engine:
 
     def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows for which the (bound and normalised) predicate is true, with these columns."""
-        reader = CachedReader(self._cache)
+        reader = Reader(self._cache)
         found = self._find(predicate, reader)
         names = [column.name for column in self.snapshot.reading.columns] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
@@ -80,7 +80,7 @@ class Engine:
         tables = [part.select(names).cast(schema) for part in parts]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _find(self, predicate: Predicate, reader: CachedReader) -> Found:
+    def _find(self, predicate: Predicate, reader: Reader) -> Found:
         everything = tuple(range(len(self.snapshot.files)))
         if predicate == FALSE:
             return Found(covered=len(everything))
@@ -92,30 +92,28 @@ class Engine:
                 self._warn(index, problem)
         return Found(whole=everything)
 
-    def _helping(self, predicate: Predicate) -> Iterator[LookupIndex]:
+    def _helping(self, predicate: Predicate) -> Iterator[Pruner]:
         for index in self.snapshot.indexes:
-            agrees = self.snapshot.reading.agrees_on(
-                index.shape.reading, [column.path[0] for column in index.shape.columns]
-            )
+            agrees = self.snapshot.reading.agrees_on(index.reading, [path[0] for path in index.columns])
             if agrees and index.name not in self._set_aside and index.helps(predicate):
                 yield index
 
-    def _by_index(self, index: LookupIndex, predicate: Predicate, reader: CachedReader) -> Found:
-        entries = index.entries(index.chunks(predicate, reader), reader)
-        covered = index.copy.covered.contains(self.snapshot.ids) & (self.snapshot.ids != NOWHERE)
+    def _by_index(self, index: Pruner, predicate: Predicate, reader: Reader) -> Found:
+        entries = index.hits(predicate, reader).entries(reader)
+        covered = index.covered.contains(self.snapshot.ids) & (self.snapshot.ids != NOWHERE)
         rows: dict[int, Numbers] = {}
         whole = set(np.flatnonzero(~covered).tolist())
         for file in np.unique(entries.files).tolist():
             place = self._place_of.get(file)
             if place is None or not covered[place]:
                 continue
-            if entries.rows is None:
+            if entries.locators is None:
                 whole.add(place)
             else:
-                rows[place] = np.unique(entries.rows[entries.files == file])
+                rows[place] = np.unique(entries.locators["row"].to_numpy()[entries.files == file])
         return Found(dict(sorted(rows.items())), tuple(sorted(whole)), int(covered.sum()), index.name)
 
-    def _warn(self, index: LookupIndex, problem: GrebeError) -> None:
+    def _warn(self, index: Pruner, problem: GrebeError) -> None:
         if index.name not in self._set_aside:
             self._set_aside.add(index.name)
             _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)

@@ -1,12 +1,12 @@
-"""The lookup indexes of a log's state, and the cache that all tables of a process share."""
+"""The indexes that prune, of a log's state, and the cache that all tables of a process share."""
 
 import logging
 from functools import cache
 
 from grebe.errors import GrebeError
 from grebe.formats.byte_cache import ByteCache
-from grebe.indexes.lookup.probe import LookupIndex
-from grebe.indexes.lookup.spec import Lookup
+from grebe.indexes.kind import Pruner
+from grebe.indexes.registry import kind_named
 from grebe.log.states import ACTIVE, TableState
 from grebe.store.protocol import Store
 
@@ -19,13 +19,16 @@ def shared_cache(limit: int) -> ByteCache:
     return ByteCache(limit)
 
 
-def lookup_indexes(state: TableState, store: Store) -> list[LookupIndex]:
-    """Those in use. One that cannot be read is left out, with a warning: its files are scanned."""
+def pruners(state: TableState, store: Store) -> list[Pruner]:
+    """Of the indexes in use. One that cannot be read is left out, with a warning: its files are scanned."""
     found = []
     for index in state.indexes.values():
-        if index.state == ACTIVE and index.spec.kind == Lookup.kind:
+        if index.state == ACTIVE:
             try:
-                found.append(LookupIndex.of(index, store))
+                made = kind_named(index.spec.kind).pruner_of(index, store)
             except GrebeError as problem:
                 _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
+                continue
+            if made is not None:
+                found.append(made)
     return found

@@ -12,7 +12,7 @@ import pyarrow as pa
 from grebe.config import Config
 from grebe.errors import IndexNotFound, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
-from grebe.indexes.lookup.probe import LookupIndex
+from grebe.indexes.kind import Pruner
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
 from grebe.log.location import places
@@ -20,7 +20,7 @@ from grebe.log.registration import Registry
 from grebe.log.snapshot import history
 from grebe.lookup.answer import Answer
 from grebe.lookup.engine import NOWHERE, Engine, Snapshot
-from grebe.lookup.indexes import lookup_indexes, shared_cache
+from grebe.lookup.indexes import pruners, shared_cache
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise
@@ -105,11 +105,11 @@ class Table:
     def _engine(self) -> Engine:
         reading = self._source.reading(self._files)
         ids = np.full(len(self._files), NOWHERE, np.int64)
-        indexes: list[LookupIndex] = []
+        indexes: list[Pruner] = []
         if self._log is not None:
             found = Registry(self._log).files(self._log.state).ids_of(self._files)
             ids = found.cast(pa.int64()).fill_null(NOWHERE).to_numpy()
-            indexes = lookup_indexes(self._log.state, self._log.store)
+            indexes = pruners(self._log.state, self._log.store)
         number = None if self._log is None else self._log.newest.number
         snapshot = Snapshot(self._source, self._files, ids, reading, tuple(indexes), self._version, number)
         return Engine(snapshot, shared_cache(self._cache_bytes))

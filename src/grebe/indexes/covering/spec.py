@@ -12,7 +12,7 @@ from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
 from grebe.indexes.content.shape import shape_of
 from grebe.indexes.covering.build import arrange
-from grebe.indexes.kind import Arranged, Copy, Kind, Rows
+from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.text import to_sql
@@ -88,6 +88,10 @@ class Covering:
     @staticmethod
     def copy_of(index: IndexState, store: Store) -> Copy:
         return copy_of(index, store)
+
+    @staticmethod
+    def pruner_of(index: IndexState, store: Store) -> Pruner | None:
+        return None
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

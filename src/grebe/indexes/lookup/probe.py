@@ -3,22 +3,21 @@
 The directory says which files can hold them, the tail of a file which of its chunks, and the chunks hold the entries.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from grebe.formats import DataFile
+from grebe.files import FileIds
+from grebe.formats import DataFile, Reading, format_named
 from grebe.formats.parquet_pages import decode_group, group_span
-from grebe.indexes.columns import Chosen
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Copy
-from grebe.indexes.lookup.tail import Tail
+from grebe.indexes.kind import FILE_COLUMN, Copy, Entries
+from grebe.indexes.lookup.tail import Tail, read_tail
+from grebe.indexes.reading import Reader
 from grebe.log.states import IndexState
 from grebe.predicate.about import about, renamed
 from grebe.predicate.bounds import Bounds, bounds_of, by_bounds
@@ -27,50 +26,47 @@ from grebe.predicate.tree import TRUE, And, Compare, Constant, In, IsNull, Or, P
 from grebe.predicate.verdicts import judge, must_read
 from grebe.store.protocol import Store
 
-Numbers = npt.NDArray[np.int64]
-
-
-class Reader(Protocol):
-    """How files of an index are read: all at once where that pays, and from memory what was read before."""
-
-    def tails(self, files: Sequence[tuple[DataFile, int]], keys: tuple[Chosen, ...]) -> list[Tail]:
-        """Of files and the lengths of their tails."""
-        ...
-
-    def spans(self, wanted: Sequence[tuple[DataFile, int, int]]) -> list[bytes]:
-        """(file, start, length)."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """Rows that make what an index knows of a predicate true; there may be rows among them that fail the rest of it."""
-
-    files: Numbers
-    """The id of each row's file."""
-    rows: Numbers | None
-    """The number of each row in its file; None where the index knows files only."""
-    values: pa.Table
-    """The columns of the index, flat, under the names of the content."""
-
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """Which chunks of an index have to be read for a predicate."""
 
+    index: "LookupIndex"
     asked: Predicate
     """What the index knows of the predicate."""
     places: tuple[tuple[Tail, int], ...]
 
     @property
-    def rows(self) -> int:
-        """So many entries at most."""
+    def most(self) -> int:
         return sum(int(tail.pages.counts[group]) for tail, group in self.places)
+
+    def entries(self, reader: Reader) -> Entries:
+        data = reader.spans([(tail.file, *group_span(tail.pages, group)) for tail, group in self.places])
+        flat = renamed(self.asked, self.index.columns)
+        found = [_matching(*place, part, flat) for place, part in zip(self.places, data, strict=True)]
+        shape = self.index.shape
+        if not found:
+            return Entries(np.empty(0, np.int64), _places(shape, None), None)
+        whole = pa.Table.from_batches(found)
+        own = [name for name in whole.column_names if name != FILE_COLUMN and name not in shape.locators]
+        return Entries(whole[FILE_COLUMN].to_numpy().astype(np.int64), _places(shape, whole), whole.select(own))
+
+
+def _matching(tail: Tail, group: int, data: bytes, asked: Predicate) -> pa.RecordBatch:
+    batch = decode_group(tail.pages, group, data, uri=tail.file.uri)
+    return batch if asked == TRUE else batch.filter(matches(batch, asked))
+
+
+def _places(shape: Shape, found: pa.Table | None) -> pa.Table | None:
+    if not shape.locators:
+        return None
+    schema = format_named(shape.reading.format).locator.schema
+    return schema.empty_table() if found is None else found.select(shape.locators).rename_columns(schema.names)
 
 
 @dataclass(frozen=True)
 class LookupIndex:
-    """One version of an index. Everything here is immutable; what is read goes through the reader."""
+    """One version of an index (`indexes.kind.Pruner`). Everything here is immutable; what is read goes through the reader."""
 
     copy: Copy
     shape: Shape = field(repr=False)
@@ -85,44 +81,39 @@ class LookupIndex:
         return self.copy.name
 
     @property
-    def columns(self) -> frozenset[Path]:
-        return frozenset(self.copy.columns)
+    def reading(self) -> Reading:
+        return self.copy.reading
 
     @property
-    def locates_rows(self) -> bool:
-        return ROW_COLUMN in self.shape.locators
+    def covered(self) -> FileIds:
+        return self.copy.covered
+
+    @property
+    def columns(self) -> Mapping[Path, str]:
+        return self.copy.columns
+
+    @property
+    def bytes(self) -> int:
+        return self.copy.bytes
 
     def helps(self, predicate: Predicate) -> bool:
         """Whether the predicate narrows down the first key column."""
         return narrows(predicate, self.shape.on[0].path)
 
-    def chunks(self, predicate: Predicate, reader: Reader) -> "Chunks":
-        """Where entries of the (bound and normalised) predicate may lie; reads tails of files at most."""
+    def hits(self, predicate: Predicate, reader: Reader) -> Chunks:
         asked = about(predicate, self.columns)
-        tails = reader.tails(self._files_for(asked), self.shape.on)
-        return Chunks(asked, tuple((tail, group) for tail in tails for group in tail.chunks_for(asked)))
+        tails = self._tails(self._files_for(asked), reader)
+        return Chunks(self, asked, tuple((tail, group) for tail in tails for group in tail.chunks_for(asked)))
 
-    def entries(self, chunks: "Chunks", reader: Reader) -> Entries:
-        places = chunks.places
-        data = reader.spans([(tail.file, *group_span(tail.pages, group)) for tail, group in places])
-        flat = renamed(chunks.asked, self.copy.columns)
-        found = [self._matching(tail, group, part, flat) for (tail, group), part in zip(places, data, strict=True)]
-        whole = pa.Table.from_batches([batch for batch in found if batch.num_rows] or found[:1], self._schema(found))
-        files = whole[FILE_COLUMN].to_numpy().astype(np.int64)
-        rows = whole[ROW_COLUMN].to_numpy() if self.locates_rows else None
-        own = [name for name in whole.column_names if name != FILE_COLUMN and name not in self.shape.locators]
-        return Entries(files, rows, whole.select(own))
+    def warm(self, reader: Reader, pin: bool) -> None:
+        self._tails(self._files_for(TRUE), reader, pin)
 
-    def _matching(self, tail: Tail, group: int, data: bytes, asked: Predicate) -> pa.RecordBatch:
-        batch = decode_group(tail.pages, group, data, uri=tail.file.uri)
-        return batch if asked == TRUE else batch.filter(matches(batch, asked))
-
-    def _schema(self, found: list[pa.RecordBatch]) -> pa.Schema:
-        if found:
-            return found[0].schema
-        own = [(name, self.copy.content.schema.field("min").type) for name in self.copy.columns.values()]
-        places = [(FILE_COLUMN, pa.int32()), *((name, pa.int64()) for name in self.shape.locators)]
-        return pa.schema([*own, *places])
+    def _tails(self, files: list[tuple[DataFile, int]], reader: Reader, pin: bool = False) -> list[Tail]:
+        keys = self.shape.on
+        ends = [(file, file.size - length, length) for file, length in files]
+        return reader.parsed(
+            "tail", ends, lambda file, data: read_tail(file, data, keys), lambda made: made.nbytes, pin
+        )
 
     def _files_for(self, asked: Predicate) -> list[tuple[DataFile, int]]:
         content = self.copy.content

@@ -10,8 +10,9 @@ from grebe.indexes import columns
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
 from grebe.indexes.content.shape import shape_of
-from grebe.indexes.kind import ROW_COLUMN, Arranged, Copy, Kind, Rows
+from grebe.indexes.kind import ROW_COLUMN, Arranged, Copy, Kind, Pruner, Rows
 from grebe.indexes.lookup.build import arrange
+from grebe.indexes.lookup.probe import LookupIndex
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.store.protocol import Store
@@ -73,6 +74,10 @@ class Lookup:
     def copy_of(index: IndexState, store: Store) -> Copy:
         """The index holds its own columns, so that a query of just these reads nothing else."""
         return copy_of(index, store)
+
+    @staticmethod
+    def pruner_of(index: IndexState, store: Store) -> Pruner | None:
+        return LookupIndex.of(index, store)
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

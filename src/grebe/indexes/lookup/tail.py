@@ -93,12 +93,10 @@ class Tail:
 _ARROW_OF = {"string": pa.string(), "binary": pa.binary(), "tinyint": pa.int32(), "smallint": pa.int32()}
 
 
-def read_tail(file: DataFile, length: int, keys: Sequence[Chosen]) -> Tail:
-    """`length` reaches from the first of the indexes and filters to the end of the file."""
-    start = file.size - length
-    data = file.read(start, length)
+def read_tail(file: DataFile, data: bytes, keys: Sequence[Chosen]) -> Tail:
+    """`data` reaches from the first of the indexes and filters to the end of the file."""
     with naming(file.uri):
-        footer = parse_footer(data, start)
+        footer = parse_footer(data, file.size - len(data))
     pages = PageMap.from_footer(file, footer)
     leaves = {leaf.path: number for number, leaf in enumerate(footer.schema.leaves)}
     numbers = {key.path: leaves.get((key.content.encode(),)) for key in keys}

@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from grebe.formats import DataFile
 from grebe.formats.byte_cache import ByteCache
-from grebe.indexes.columns import Chosen
-from grebe.indexes.lookup.tail import Tail, read_tail
 
 _AT_ONCE = 64
 Given = TypeVar("Given")
@@ -44,24 +42,33 @@ class Spent:
             self.bytes += size
 
 
-class CachedReader:
-    """The `Reader` of one call (`indexes.lookup.probe`): a cache that calls and tables share, and what this call spends."""
+class Reader:
+    """How one call reads files of indexes: side by side where that pays, through a shared cache, and counted."""
 
     def __init__(self, cache: ByteCache) -> None:
-        self._cache = cache
+        self.cache = cache
         self.spent = Spent()
 
-    def tails(self, files: Sequence[tuple[DataFile, int]], keys: tuple[Chosen, ...], pin: bool = False) -> list[Tail]:
-        def tail(one: tuple[DataFile, int]) -> Tail:
-            file, length = one
+    def parsed(
+        self,
+        what: str,
+        wanted: Sequence[tuple[DataFile, int, int]],
+        parse: Callable[[DataFile, bytes], Made],
+        size: Callable[[Made], int],
+        pin: bool = False,
+    ) -> list[Made]:
+        """Of each (file, start, length) what `parse` makes of its bytes; kept under the name `what`, `size` bytes large."""
 
-            def read() -> Tail:
+        def one(span: tuple[DataFile, int, int]) -> Made:
+            file, start, length = span
+
+            def read() -> Made:
                 self.spent.add(1, length)
-                return read_tail(file, length, keys)
+                return parse(file, file.read(start, length))
 
-            return self._cache.made(("tail", file.uri, file.size), read, lambda made: made.nbytes, pin)
+            return self.cache.made((what, file.uri, file.size, start), read, size, pin)
 
-        return side_by_side(tail, files, _are_local(file for file, _ in files))
+        return side_by_side(one, wanted, _are_local(file for file, _, _ in wanted))
 
     def spans(self, wanted: Sequence[tuple[DataFile, int, int]]) -> list[bytes]:
         by_file: dict[str, list[int]] = {}
