@@ -78,6 +78,9 @@ lock: .venv-lock/.ready ## pins and hashes of all dependencies; LOCK_OPTIONS=--u
 	$(COMPILE) pyproject.toml --extra all --group dev --constraint requirements/main.in $(LOCK_OPTIONS) -o requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock -o requirements/build.lock
 	$(COMPILE) requirements/tpcds.in -o requirements/tpcds.lock
+	$(COMPILE) requirements/rottnest.in -o requirements/rottnest.lock
+	$(COMPILE) requirements/rivals.in --constraint requirements.lock --no-emit-package pyarrow --no-emit-package numpy \
+	  -o requirements/rivals.lock
 	for spark in $(MATRIX); do \
 	  $(COMPILE) requirements/spark-$$spark.in -o requirements/spark-$$spark.lock; done
 

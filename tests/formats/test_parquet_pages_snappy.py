@@ -1,4 +1,4 @@
-"""Snappy's pages, whole and their beginnings, as fast as what is installed allows."""
+"""Snappy's pages, whole and their beginnings, as Arrow reads them."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,19 +17,8 @@ PAGES = {
     "texts": "".join(f"text {i} of {i * 7} " for i in RNG.integers(0, 10**9, 20_000).tolist()).encode(),
     "short": b"x",
 }
-with_and_without = pytest.mark.parametrize("cramjam", [True, False], ids=["cramjam", "arrow"])
 
 
-@pytest.fixture
-def _chosen(cramjam: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if cramjam:
-        pytest.importorskip("cramjam")
-    else:
-        monkeypatch.setattr(snappy, "_CRAMJAM", None)
-
-
-@pytest.mark.usefixtures("_chosen")
-@with_and_without
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_and_its_beginnings_are_those_of_arrow(name: str) -> None:
     page = PAGES[name]
@@ -42,20 +31,16 @@ def test_a_page_and_its_beginnings_are_those_of_arrow(name: str) -> None:
         assert beginning == page[: len(beginning)]
 
 
-@pytest.mark.usefixtures("_chosen")
-@with_and_without
-def test_damaged_pages_are_found(cramjam: bool) -> None:
+def test_damaged_pages_are_found() -> None:
     page = PAGES["texts"]
     packed = pa.compress(page, "snappy", asbytes=True)
     with pytest.raises(Damaged, match="another size"):
         snappy.inflate(memoryview(packed), len(page) + 1, None)
-    with pytest.raises((Damaged, OSError)):
+    with pytest.raises(Damaged, match="cannot be decompressed"):
         snappy.inflate(memoryview(packed[: len(packed) // 2]), len(page), None)
 
 
-@pytest.mark.usefixtures("_chosen")
-@with_and_without
-def test_rows_are_the_same_with_either() -> None:
+def test_rows_of_its_pages_are_those_of_a_full_read() -> None:
     count = 25_000
     table = pa.table(
         {

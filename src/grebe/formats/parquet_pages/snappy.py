@@ -1,22 +1,17 @@
 """Snappy, which Spark writes by default and which is most of the cost of fetching a row.
 
-With the package `cramjam` installed it takes half the time that Arrow takes, and the beginning of a page can be had for less
-than the whole: told that the page is shorter than it is, its decoder fills that much and then stops with an error that
-says how much it has not filled.
+The decoder of `cramjam` takes half the time that Arrow's takes, and gives the beginning of a page for less than the whole: told
+that the page is shorter than it is, it fills that much and then stops with an error that says how much it has not filled.
 """
 
-import importlib
-import importlib.util
 import re
-from typing import Any
 
+import cramjam
 import numpy as np
-import pyarrow as pa
 
 from grebe.formats.parquet_pages.failures import Damaged
 from grebe.formats.parquet_pages.thrift import varint, write_varint
 
-_CRAMJAM: Any = importlib.import_module("cramjam") if importlib.util.find_spec("cramjam") else None
 _UNFILLED = re.compile(r"remaining dst: (\d+)\)")
 # The decoder stops before a copy that would go beyond the end; copies are at most this long.
 _LONGEST_COPY = 64
@@ -32,16 +27,14 @@ def inflate(data: memoryview, size: int, needed: int | None) -> memoryview:
     stated, start = varint(data, 0)
     if stated != size:
         raise Damaged("a page has another size than its header says")
-    if _CRAMJAM is None:
-        return memoryview(pa.decompress(data, size, "snappy")).cast("B")
     if needed is not None and needed + _LEAST_SAVED < size and len(data) < size - size // _HARDLY:
         beginning = _beginning(data[start:], needed)
         if beginning is not None:
             return beginning
     out = np.empty(size, np.uint8)
     try:
-        _CRAMJAM.snappy.decompress_raw_into(data, out)
-    except _CRAMJAM.DecompressionError as error:
+        cramjam.snappy.decompress_raw_into(data, out.data)
+    except cramjam.DecompressionError as error:
         raise Damaged("a page cannot be decompressed") from error
     return memoryview(out.data)
 
@@ -52,8 +45,8 @@ def _beginning(data: memoryview, needed: int) -> memoryview | None:
     out = np.empty(size, np.uint8)
     shortened = b"".join((write_varint(size), data[: size + size // 6 + _MARGIN]))
     try:
-        _CRAMJAM.snappy.decompress_raw_into(shortened, out)
-    except _CRAMJAM.DecompressionError as error:
+        cramjam.snappy.decompress_raw_into(shortened, out.data)
+    except cramjam.DecompressionError as error:
         unfilled = _UNFILLED.search(str(error))
         filled = size - int(unfilled[1]) if unfilled else 0
         return memoryview(out.data)[:filled] if filled >= needed else None
