@@ -1,7 +1,17 @@
 """The bytes of one file: which records it holds, how to find each again, and what a reading makes of them. No
 Spark."""
 
-from grebe.formats.protocol import BYTE_SPAN, NO_MEMORY, ROW_NUMBER, DataFile, Format, Located, LocatorShape, Memory
+from grebe.formats.protocol import (
+    BYTE_SPAN,
+    NO_MEMORY,
+    ROW_NUMBER,
+    DataFile,
+    Format,
+    KeepsMaps,
+    Located,
+    LocatorShape,
+    Memory,
+)
 from grebe.formats.reading import Column, Reading
 from grebe.formats.registry import format_named, format_of_file
 
@@ -12,6 +22,7 @@ __all__ = [
     "Column",
     "DataFile",
     "Format",
+    "KeepsMaps",
     "Located",
     "LocatorShape",
     "Memory",

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,18 @@ import pyarrow.parquet as pq
 
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.options import OptionTable
-from grebe.formats.parquet_pages import NO_PAGES, MoreNeeded, PageMap, as_stored, naming, parse_footer, read_tail, want
+from grebe.formats.parquet_pages import (
+    NO_PAGES,
+    MoreNeeded,
+    PageMap,
+    PageMaps,
+    as_stored,
+    naming,
+    pack_maps,
+    parse_footer,
+    read_tail,
+    want,
+)
 from grebe.formats.protocol import (
     NO_MEMORY,
     ROW_NUMBER,
@@ -32,6 +44,8 @@ _BATCH_ROWS = 64 * 1024
 # Of a row group, at most one row in so many is fetched by pages.
 _FEW_ROWS = 16
 _MOST_CHUNKS = 4000
+# A footer that Arrow has parsed takes so many times its bytes.
+_METADATA_BYTES = 8
 
 
 class ParquetFormat:
@@ -76,21 +90,53 @@ class ParquetFormat:
     ) -> pa.Table:
         self.options.check_readable(self.name, dict(reading.options))
         wanted = wanted_columns(reading, names)
-        ending = _ending(file)
-        metadata = ending.metadata
-        counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        groups, places = _groups_of(counts, locators.column("row").to_numpy(), file)
-        if not wanted:
-            return pa.Table.from_batches([without_columns(len(places))])
-        if _pages_pay(metadata, groups, len(places)):
+        known = memory.recall(file, lambda: self.map_of(file), self.map_bytes)
+        rows = locators.column(self.locator.fields[0]).to_numpy()
+        if isinstance(known, PageMap) and wanted and _pages_pay(known, rows, file):
             try:
-                return _by_pages(file, ending, groups, places, wanted)
+                return _by_pages(file, known, rows, wanted)
             except Unsupported as error:
                 if error.code != NO_PAGES:
                     raise
-        batches = [unite(batch, wanted, file.uri) for batch in _batches(_opened(file, metadata), groups, wanted)]
-        table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
-        return table.take(pa.array(places))
+        metadata = _opened(file).metadata if isinstance(known, PageMap) else known
+        return _by_groups(file, metadata, rows, wanted)
+
+    def map_of(self, file: DataFile) -> "PageMap | pq.FileMetaData":
+        """Its pages; the footer alone where those cannot be found without looking for them, or are too many to be kept."""
+        tail, start = read_tail(file)
+        with arrow_errors(RangeFile(file), "Parquet"):
+            metadata = pq.read_metadata(pa.BufferReader(tail))
+        if not _has_pages(metadata):
+            return metadata
+        with naming(file.uri):
+            footer = parse_footer(tail, start)
+        try:
+            return PageMap.from_footer(file, footer)
+        except Unsupported as error:
+            if error.code != NO_PAGES:
+                raise
+            return metadata
+
+    def pack_maps(self, maps: Sequence[Any]) -> bytes:
+        return pack_maps([one if isinstance(one, PageMap) else None for one in maps])
+
+    def unpack_maps(self, data: bytes) -> PageMaps:
+        return PageMaps.from_bytes(data)
+
+    def map_bytes(self, of: "PageMap | pq.FileMetaData") -> int:
+        return of.nbytes if isinstance(of, PageMap) else _METADATA_BYTES * of.serialized_size
+
+
+def _by_groups(
+    file: DataFile, metadata: pq.FileMetaData, rows: npt.NDArray[np.int64], wanted: Sequence[Column]
+) -> pa.Table:
+    counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    groups, places = _groups_of(counts, rows, file)
+    if not wanted:
+        return pa.Table.from_batches([without_columns(len(places))])
+    batches = [unite(batch, wanted, file.uri) for batch in _batches(_opened(file, metadata), groups, wanted)]
+    table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
+    return table.take(pa.array(places))
 
 
 def _groups_of(
@@ -100,7 +146,7 @@ def _groups_of(
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     if len(rows) and (rows.min() < 0 or rows.max() >= total):
-        raise Unsupported(f"{file.uri} has {total} rows, so none with number {rows.max()}", detail="LOCATOR")
+        raise _no_such_row(file, total, int(rows.max()))
     group = np.searchsorted(ends, rows, "right")
     needed = np.unique(group)
     starts = ends - np.asarray(counts, np.int64)
@@ -110,47 +156,40 @@ def _groups_of(
     return needed.tolist(), rows - starts[group] + new_starts[group]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """The footer with what was read around it."""
-
-    metadata: pq.FileMetaData
-    tail: bytes
-    start: int
+def _no_such_row(file: DataFile, rows: int, number: int) -> Unsupported:
+    return Unsupported(f"{file.uri} has {rows} rows, so none with number {number}", detail="LOCATOR")
 
 
-def _ending(file: DataFile) -> _Ending:
-    tail, start = read_tail(file)
-    with arrow_errors(RangeFile(file), "Parquet"):
-        return _Ending(pq.read_metadata(pa.BufferReader(tail)), tail, start)
-
-
-def _pages_pay(metadata: pq.FileMetaData, groups: Sequence[int], count: int) -> bool:
-    """Whether to fetch so many rows of these row groups by their pages. Without a page index finding those would cost more
-    than it saves; and a page map is made in Python, chunk by chunk, of the whole footer."""
-    if not groups or metadata.num_row_groups * metadata.num_columns > _MOST_CHUNKS:
+def _has_pages(metadata: pq.FileMetaData) -> bool:
+    """A page map is made in Python, chunk by chunk; without a page index finding the pages would cost more than it saves."""
+    groups, columns = range(metadata.num_row_groups), range(metadata.num_columns)
+    if len(groups) * len(columns) > _MOST_CHUNKS:
         return False
-    rows = sum(metadata.row_group(group).num_rows for group in groups)
-    columns = range(metadata.num_columns)
-    indexed = all(metadata.row_group(group).column(column).has_offset_index for group in groups for column in columns)
-    return indexed and count * _FEW_ROWS <= rows
+    return all(metadata.row_group(group).column(column).has_offset_index for group in groups for column in columns)
 
 
-def _by_pages(
-    file: DataFile, ending: _Ending, groups: Sequence[int], places: npt.NDArray[np.int64], wanted: Sequence[Column]
-) -> pa.Table:
-    with naming(file.uri):
-        footer = parse_footer(ending.tail, ending.start)
-    pages = PageMap.from_footer(file, footer.only(groups))
+def _pages_pay(pages: PageMap, rows: npt.NDArray[np.int64], file: DataFile) -> bool:
+    """Whether to fetch these rows by their pages, and not by whole row groups."""
+    if not len(rows):
+        return True
+    if rows.min() < 0 or rows.max() >= pages.rows:
+        raise _no_such_row(file, pages.rows, int(rows.max()))
+    held = np.unique(np.searchsorted(pages.starts, rows, "right")) - 1
+    among: int = sum(pages.counts[group] for group in held.tolist())
+    return len(rows) * _FEW_ROWS <= among
+
+
+def _by_pages(file: DataFile, pages: PageMap, rows: npt.NDArray[np.int64], wanted: Sequence[Column]) -> pa.Table:
+    sorted_rows, order = np.unique(rows, return_inverse=True)
     names = [name for column in wanted if (name := find_name(column.name, pages.names)) is not None]
-    rows, order = np.unique(places, return_inverse=True)
-    ask = want(pages, rows, names, uri=file.uri)
+    ask = want(pages, sorted_rows, names, uri=file.uri)
     try:
         table = ask.table(file.read_spans(ask.spans))
     except MoreNeeded as more:
         table = more.wanted.table(file.read_spans(more.wanted.spans))
     batches = [unite(batch, wanted, file.uri) for batch in table.combine_chunks().to_batches()]
-    return pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted])).take(pa.array(order))
+    found = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
+    return found if len(order) == len(sorted_rows) and (np.diff(order) == 1).all() else found.take(pa.array(order))
 
 
 @dataclass(frozen=True, slots=True)

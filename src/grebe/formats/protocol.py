@@ -5,7 +5,7 @@ First-party formats and those of other packages are the same to everyone above: 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -91,6 +91,24 @@ class Memory(Protocol):
 
     def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
         """What `read` gives for this file, and gave before; it takes `size` bytes to keep."""
+        ...
+
+
+@runtime_checkable
+class KeepsMaps(Protocol):
+    """A format whose files say where their records lie: that can be stored elsewhere, so that no file is opened to find a record.
+    What `map_of` gives is what `fetch` recalls from its `Memory`."""
+
+    def map_of(self, file: DataFile) -> Any: ...
+
+    def pack_maps(self, maps: Sequence[Any]) -> bytes: ...
+
+    def unpack_maps(self, data: bytes) -> Sequence[Any]:
+        """None for a file whose map could not be stored."""
+        ...
+
+    def map_bytes(self, of: Any) -> int:
+        """What a map takes in memory."""
         ...
 
 

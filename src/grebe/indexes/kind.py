@@ -4,7 +4,7 @@
 records of them, can make a predicate true. Planner and lookups know nothing else of a kind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -52,15 +52,31 @@ class Facts:
         return int(self.rows * wide)
 
 
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """Some columns of the table, `FILE_COLUMN`, and as far as possible what finds each row again in its file."""
+
+    frame: "DataFrame"
+    locators: tuple[str, ...]
+    """Its columns that do so, those of `locator_columns`; none, if only the file is known."""
+    rows: int | None = None
+    """How many there are, where that is known for sure."""
+    file_level: str | None = None
+    """Why there are no locators."""
+
+
 class Rows(Protocol):
     """What a kind is built from: the rows of the files that it will cover, as Spark reads them."""
 
     @property
     def facts(self) -> Facts: ...
 
-    def frame(self, again: bool = False, located: bool = False) -> "DataFrame":
-        """All columns of the table and `FILE_COLUMN`. `again`: it will be read more than once, which may be worth keeping it.
-        `located`: with the columns of `locator_columns`, that find each row again in its file."""
+    def frame(self, again: bool = False) -> "DataFrame":
+        """All columns of the table and `FILE_COLUMN`. `again`: it will be read more than once, which may be worth keeping it."""
+        ...
+
+    def located(self, columns: Collection[str]) -> LocatedRows:
+        """These columns of the table, whole ones; to be read as often as need be."""
         ...
 
     def some(self) -> "DataFrame":
@@ -81,6 +97,8 @@ class Arranged:
     """Of the Parquet writer; `maxRecordsPerFile` cuts a partition into several files."""
     properties: Mapping[str, Any]
     """What the index remembers about this content, beside its spec."""
+    maps: bool = False
+    """Whether the maps of the covered files are to be kept beside (`content.maps`)."""
 
 
 class Kind(Protocol):
@@ -216,8 +234,12 @@ class Pruner(Protocol):
         """Raises `CorruptIndex` or `UnreadableFile` where the index is damaged."""
         ...
 
+    def maps(self, reader: Reader) -> Mapping[int, Any]:
+        """By file id, what the index remembers of where records lie in the files (`formats.KeepsMaps`); may be empty."""
+        ...
+
     def warm(self, reader: Reader, pin: bool) -> None:
-        """Reads ahead what later calls of `hits` need."""
+        """Reads ahead what later calls need."""
         ...
 
 

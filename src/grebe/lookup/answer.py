@@ -1,9 +1,10 @@
-"""What is told of a predicate: the files and rows that hold its rows, and what it took to know."""
+"""What is told of a predicate: the files and records that hold its rows, and what it took to know."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from grebe.sources import Version
 
@@ -15,7 +16,8 @@ class FileAnswer:
     path: str
     """The whole URI."""
     rows: tuple[int, ...] | None
-    """Numbers of the rows that may match, from 0; None: all of the file has to be looked at."""
+    """Numbers of the rows that may match, from 0; None: all of the file has to be looked at, or its records are known by their
+    bytes (`Table.rows`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,16 @@ class Answer:
 class Found:
     """Where the rows of a predicate may lie. Places are those in the table's list of files."""
 
-    rows: dict[int, Numbers] = field(default_factory=dict)
-    """Files of which single rows are known, ascending."""
-    whole: tuple[int, ...] = ()
-    """Files that have to be looked at as a whole, ascending."""
+    records: dict[int, pa.Table] = field(default_factory=dict)
+    """By place, ascending: locators of single records, each once."""
+    whole: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    """Places of files that have to be looked at as a whole, ascending."""
     covered: int = 0
-    index: str | None = None
+    used: tuple[str, ...] = ()
+    """Names of the indexes that said so."""
+    values: pa.Table | None = None
+    """The rows themselves, as far as the index holds them; each with its place."""
+
+    @property
+    def index(self) -> str | None:
+        return self.used[0] if self.used else None

@@ -1,29 +1,27 @@
-"""Carries out a lookup: the index says where rows may lie, those are fetched, and the predicate decides again on each of them.
+"""Carries out a lookup: indexes say where rows may lie, those are fetched, and the predicate decides again on each of them.
 
 Files that no index covers are read as a whole. So the rows are always those of a full scan; an index only decides how few bytes
 that takes.
 """
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from grebe.errors import GrebeError
 from grebe.files import FileList
-from grebe.formats import DataFile, Format, Reading
+from grebe.formats import DataFile, Reading
 from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.kind import Pruner
 from grebe.indexes.reading import Reader, side_by_side
 from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
+from grebe.lookup.finding import Finder
+from grebe.lookup.memory import FileMemory
+from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.evaluate import matches
-from grebe.predicate.tree import FALSE, Predicate, columns_of
+from grebe.predicate.tree import Predicate, columns_of
 from grebe.sources import Source, Version
-
-_logger = logging.getLogger("grebe.lookup")
-NOWHERE = -1
 
 
 @dataclass(frozen=True)
@@ -40,21 +38,32 @@ class Snapshot:
 
 
 class Engine:
-    def __init__(self, snapshot: Snapshot, cache: ByteCache) -> None:
+    def __init__(self, snapshot: Snapshot, cache: ByteCache, time_zone: str) -> None:
         self.snapshot = snapshot
+        self.type = schema_type(snapshot.reading.schema)
+        self.time_zone = time_zone
         self._cache = cache
+        self._local = snapshot.source.uri.startswith("file:")
         self._data_files: Sequence[DataFile] = snapshot.source.data_files(snapshot.files)
+        self._modified: list[int] = snapshot.files.table["modified_ms"].to_pylist()
         self._partitions = snapshot.source.partition_values(snapshot.files, snapshot.reading)
-        self._set_aside: set[str] = set()
-        known = snapshot.ids != NOWHERE
-        self._place_of = dict(zip(snapshot.ids[known].tolist(), np.flatnonzero(known).tolist(), strict=True))
+        self._pruners = {
+            one.name: one
+            for one in snapshot.indexes
+            if snapshot.reading.agrees_on(one.reading, [path[0] for path in one.columns])
+        }
+        self._finder = Finder(tuple(self._pruners.values()), snapshot.ids)
+
+    def reader(self) -> Reader:
+        return Reader(self._cache)
 
     def files(self, predicate: Predicate) -> Answer:
-        reader = Reader(self._cache)
-        found = self._find(predicate, reader)
+        """`predicate` is bound and normalised, here and below."""
+        reader = self.reader()
+        found = self._finder.find(predicate, reader)
         uris = self.snapshot.files.uris()
-        answers = [FileAnswer(uris[place].as_py(), tuple(rows.tolist())) for place, rows in found.rows.items()]
-        answers += [FileAnswer(uris[place].as_py(), None) for place in found.whole]
+        answers = [FileAnswer(uris[place].as_py(), _row_numbers(records)) for place, records in found.records.items()]
+        answers += [FileAnswer(uris[place].as_py(), None) for place in found.whole.tolist()]
         return Answer(
             files=tuple(sorted(answers, key=lambda one: one.path)),
             covered=found.covered,
@@ -68,81 +77,107 @@ class Engine:
         )
 
     def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows for which the (bound and normalised) predicate is true, with these columns."""
-        reader = Reader(self._cache)
-        found = self._find(predicate, reader)
-        names = [column.name for column in self.snapshot.reading.columns] if columns is None else list(columns)
+        """All rows for which the predicate is true, with these columns."""
+        reader = self.reader()
+        found = self._finder.find(predicate, reader)
+        known = self.snapshot.reading.columns
+        names = [column.name for column in known] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
-        wanted: list[tuple[int, Numbers | None]] = [*found.rows.items(), *((place, None) for place in found.whole)]
-        local = self.snapshot.source.uri.startswith("file:")
-        parts = side_by_side(lambda one: self._read(one[0], one[1], needed, predicate), wanted, local)
+        maps = self._maps(found, reader)
+        fetch = _Fetch(self, predicate, needed, maps)
+        wanted: list[tuple[int, pa.Table | None]] = [
+            *found.records.items(),
+            *((one, None) for one in found.whole.tolist()),
+        ]
+        parts = side_by_side(fetch, wanted, self._local)
         schema = pa.schema([self.snapshot.reading.schema.field(name) for name in names])
-        tables = [part.select(names).cast(schema) for part in parts]
+        tables = [part.select(names).cast(schema) for part in parts if len(part)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _find(self, predicate: Predicate, reader: Reader) -> Found:
-        everything = tuple(range(len(self.snapshot.files)))
-        if predicate == FALSE:
-            return Found(covered=len(everything))
-        for index in self._helping(predicate):
-            try:
-                return self._by_index(index, predicate, reader)
-            except GrebeError as problem:
-                # A file of the index is gone or damaged: the answer is right all the same, by the next index or by scanning.
-                self._warn(index, problem)
-        return Found(whole=everything)
-
-    def _helping(self, predicate: Predicate) -> Iterator[Pruner]:
-        for index in self.snapshot.indexes:
-            agrees = self.snapshot.reading.agrees_on(index.reading, [path[0] for path in index.columns])
-            if agrees and index.name not in self._set_aside and index.helps(predicate):
-                yield index
-
-    def _by_index(self, index: Pruner, predicate: Predicate, reader: Reader) -> Found:
-        entries = index.hits(predicate, reader).entries(reader)
-        covered = index.covered.contains(self.snapshot.ids) & (self.snapshot.ids != NOWHERE)
-        rows: dict[int, Numbers] = {}
-        whole = set(np.flatnonzero(~covered).tolist())
-        for file in np.unique(entries.files).tolist():
-            place = self._place_of.get(file)
-            if place is None or not covered[place]:
-                continue
-            if entries.locators is None:
-                whole.add(place)
-            else:
-                rows[place] = np.unique(entries.locators["row"].to_numpy()[entries.files == file])
-        return Found(dict(sorted(rows.items())), tuple(sorted(whole)), int(covered.sum()), index.name)
-
-    def _warn(self, index: Pruner, problem: GrebeError) -> None:
-        if index.name not in self._set_aside:
-            self._set_aside.add(index.name)
-            _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
-
-    def _read(
-        self,
-        place: int,
-        rows: Numbers | None,
-        names: Sequence[str],
-        predicate: Predicate,
-    ) -> pa.Table:
-        """The rows of one file for which the predicate is true."""
-        format: Format = self.snapshot.source.format
-        file, reading = self._data_files[place], self.snapshot.reading
-        own = [column.name for column in reading.file_columns if column.name in names]
-        if rows is not None:
-            locators = pa.record_batch([pa.array(rows)], schema=format.locator.schema)
-            return self._kept(format.fetch(file, reading, locators, own), place, names, predicate)
-        found = [
-            self._kept(pa.Table.from_batches([part.records]), place, names, predicate)
-            for part in format.read(file, reading, own)
+    def rows(self, predicate: Predicate) -> pa.Table:
+        """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""
+        reader = self.reader()
+        found = self._finder.find(predicate, reader)
+        needed = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
+        fetch = _Fetch(self, predicate, needed, self._maps(found, reader), located=True)
+        wanted: list[tuple[int, pa.Table | None]] = [
+            *found.records.items(),
+            *((one, None) for one in found.whole.tolist()),
         ]
-        schema = pa.schema([reading.schema.field(name) for name in names])
-        return pa.concat_tables(found) if found else schema.empty_table()
+        locator = self.snapshot.source.format.locator.schema
+        schema = pa.schema([pa.field("file", pa.string()), *(pa.field(one.name, one.type) for one in locator)])
+        uris = self.snapshot.files.uris()
+        tables = []
+        for (place, _), part in zip(wanted, side_by_side(fetch, wanted, self._local), strict=True):
+            if len(part):
+                file = pa.repeat(uris[place], len(part))
+                tables.append(pa.table([file, *(part[_LOCATED + one.name] for one in locator)], schema=schema))
+        return pa.concat_tables(tables) if tables else schema.empty_table()
 
-    def _kept(self, table: pa.Table, place: int, names: Sequence[str], predicate: Predicate) -> pa.Table:
+    def warm(self, index: str, pin: bool) -> None:
+        if index in self._pruners:
+            reader = self.reader()
+            self._pruners[index].warm(reader, pin)
+            self._pruners[index].maps(reader)
+
+    def _maps(self, found: Found, reader: Reader) -> Mapping[int, Any]:
+        """What the index that was used remembers of the files, by id."""
+        return self._pruners[found.used[0]].maps(reader) if found.used else {}
+
+    def read(
+        self, place: int, records: pa.Table | None, names: Sequence[str], maps: Mapping[int, Any]
+    ) -> "Sequence[tuple[pa.Table, pa.Table]]":
+        """Records of one file with these columns, and their locators: those asked for, or all of them, part by part."""
+        format, reading = self.snapshot.source.format, self.snapshot.reading
+        file = self._data_files[place]
+        own = [column.name for column in reading.file_columns if column.name in names]
+        if records is None:
+            return [
+                (
+                    self._whole(pa.Table.from_batches([part.records]), place, names),
+                    pa.Table.from_batches([part.locators]),
+                )
+                for part in format.read(file, reading, own)
+            ]
+        memory = FileMemory(self._cache, self._modified[place], maps.get(int(self.snapshot.ids[place])))
+        located = records.combine_chunks().to_batches()[0] if len(records) else None
+        if located is None:
+            return []
+        wanted = pa.RecordBatch.from_arrays(located.columns, schema=format.locator.schema)
+        return [(self._whole(format.fetch(file, reading, wanted, own, memory), place, names), records)]
+
+    def _whole(self, table: pa.Table, place: int, names: Sequence[str]) -> pa.Table:
+        """With the values of the file's partition."""
         for column in self.snapshot.reading.partition_columns:
             if column.name in names:
                 value = self._partitions[column.name][place]
                 table = table.append_column(column.arrow, pa.repeat(value, table.num_rows))
-        whole = table.select([name for name in names if name in table.column_names])
-        return whole.filter(matches(whole, predicate)) if len(whole) else whole
+        return table
+
+
+_LOCATED = "\0locator\0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """The rows of one file for which the predicate is true."""
+
+    engine: Engine
+    predicate: Predicate
+    names: list[str]
+    maps: Mapping[int, Any]
+    located: bool = False
+
+    def __call__(self, wanted: tuple[int, pa.Table | None]) -> pa.Table:
+        place, records = wanted
+        kept = []
+        for table, locators in self.engine.read(place, records, self.names, self.maps):
+            flags = matches(table, self.predicate)
+            if self.located:
+                table = locators.rename_columns([_LOCATED + name for name in locators.column_names])
+            kept.append(table.filter(flags))
+        return pa.concat_tables(kept) if kept else pa.table({})
+
+
+def _row_numbers(records: pa.Table) -> tuple[int, ...] | None:
+    return tuple(records["row"].to_pylist()) if "row" in records.column_names else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
+from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.kind import Kind
 from grebe.log import names
 from grebe.log.commit import Log
@@ -17,6 +18,7 @@ from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.operation import Running
 from grebe.log.registration import Registry
 from grebe.maintenance.failures import spark_errors
+from grebe.maintenance.maps import TableMaps
 from grebe.maintenance.rows import IndexRows, TableRows
 from grebe.sources import Source, settled_files
 from grebe.spark.content import write_content
@@ -52,11 +54,16 @@ def build(source: SparkSource, log: Log, running: Running, planned: Mapping[str,
     columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
     store = store_for(source.session, source.uri)
     doing = spark_errors(f"building {', '.join(planned)}", log.store.uri)
-    with doing, TableRows(source, files, ids, store, columns, len(planned)) as rows:
+    with (
+        doing,
+        TableRows(source, files, ids, store, columns, len(planned)) as rows,
+        TableMaps(source.reading.format, files, ids, store) as maps,
+    ):
 
         def make(name: str) -> tuple[Built, IndexRows]:
             own = IndexRows(rows, name)
-            return _written(name, planned[name], own, covered, log, running), own
+            spec, content = _written(name, planned[name], own, maps, log, running)
+            return Built(spec, content, covered), own
 
         made = dict(zip(planned, _side_by_side(source.session, make, list(planned)), strict=True))
         _require_unchanged(source, files)
@@ -65,14 +72,22 @@ def build(source: SparkSource, log: Log, running: Running, planned: Mapping[str,
     return {name: built for name, (built, _) in made.items()}
 
 
-def _written(name: str, planned: Planned, rows: IndexRows, covered: FileIds, log: Log, running: Running) -> Built:
+def _written(
+    name: str, planned: Planned, rows: IndexRows, maps: TableMaps, log: Log, running: Running
+) -> tuple[IndexSpec, tuple[ContentFile, ...]]:
     folder = running.folder(name)
     place = f"{log.store.uri}/{folder}"
     with spark_errors(f"building index {name}", place):
         arranged = planned.kind.arranged(planned.spec, rows)
+        beside = maps.packed() if arranged.maps else None
         write_content(arranged.frame, place, arranged.options)
     spec = replace(planned.spec, properties={**planned.spec.properties, **arranged.properties})
-    return Built(spec, planned.kind.described(spec, folder, log.store), covered)
+    content = planned.kind.described(spec, folder, log.store)
+    if beside is not None:
+        data = beside.result()
+        log.store.put(f"{folder}/{MAPS}", data)
+        content = (*content, ContentFile(f"{folder}/{MAPS}", len(data)))
+    return spec, content
 
 
 def _side_by_side(

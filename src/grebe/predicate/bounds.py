@@ -4,7 +4,7 @@ A unit is known by its least and greatest value and by its NULLs. Nothing is cla
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -61,8 +61,15 @@ def bounds_of(column: Path, low: pa.Array, high: pa.Array, rows: Numbers, nulls:
     return Bounds(column, kind, low, high, np.asarray(nulls == 0), np.asarray(nulls == rows))
 
 
+def in_order(bounds: Bounds) -> Bounds:
+    """Of units that follow each other in the order of the column: where a greatest value is unknown, the least of the next unit
+    is none less. (A NaN is greater than all numbers, so only the last units that hold numbers could hide one.)"""
+    following = pa.concat_arrays([bounds.low[1:], pa.nulls(min(1, len(bounds.low)), bounds.low.type)])
+    return replace(bounds, high=pc.coalesce(bounds.high, following))
+
+
 def _has_plain_order(kind: Type) -> bool:
-    return kind.is_numeric or kind.is_datetime or kind.name in ("string", "boolean")
+    return kind.is_numeric or kind.is_datetime or kind.name in ("string", "binary", "boolean")
 
 
 def by_bounds(bounds: Bounds, predicate: Predicate) -> Verdicts | None:

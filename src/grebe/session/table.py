@@ -2,16 +2,17 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
 from grebe.config import Config
-from grebe.errors import IndexNotFound, TableNotFound, Unsupported
+from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
+from grebe.formats import Reading
 from grebe.indexes.kind import Pruner
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
@@ -19,15 +20,18 @@ from grebe.log.location import places
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
 from grebe.lookup.answer import Answer
-from grebe.lookup.engine import NOWHERE, Engine, Snapshot
+from grebe.lookup.engine import Engine, Snapshot
+from grebe.lookup.finding import NOWHERE
 from grebe.lookup.indexes import pruners, shared_cache
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
 from grebe.predicate.tree import Predicate
+from grebe.session.stores import CountedStores
 from grebe.sources import Source, Version, open_source
-from grebe.store.opening import open_store
+from grebe.sources.plain import PlainSource
+from grebe.store.counting import Counts
 
 _logger = logging.getLogger("grebe")
 
@@ -36,13 +40,22 @@ class Table:
     """A table as it was when it was opened: one listing of its files, one state of its log. `reload` moves on."""
 
     def __init__(
-        self, source: Source, log: Log | None, version: Version | None = None, cache_bytes: int = 256 * 1024 * 1024
+        self,
+        source: Source,
+        log: Log | None,
+        version: Version | None = None,
+        config: Config | None = None,
+        stores: CountedStores | None = None,
     ) -> None:
-        self._cache_bytes = cache_bytes
         self._source = source
         self._log = log
         self._version = version
+        self._config = config or Config()
+        self._stores = stores or CountedStores()
         self._files = source.files(version)
+        self._engine = self._made()
+        self.opened = self._stores.counts
+        """What opening asked of the stores."""
 
     def __repr__(self) -> str:
         return (
@@ -85,34 +98,70 @@ class Table:
         """The files that can hold rows of the predicate, and which rows of them where an index knows."""
         return self._engine.files(self._bound(predicate))
 
+    def rows(self, predicate: str | Predicate) -> pa.Table:
+        """Where the rows of the predicate lie: `file`, and `row`, or `offset` and `length` of the record in its file."""
+        return self._engine.rows(self._bound(predicate))
+
     def scan(self, predicate: str | Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows for which the predicate is true."""
-        return self._engine.scan(self._bound(predicate), columns)
+        return self._engine.scan(self._bound(predicate), self._chosen(columns))
+
+    def warm(self, name: str, pin: bool = False) -> None:
+        """Reads ahead what lookups by this index need. `pin`: it stays in memory, whatever else is read."""
+        self.index(name)
+        self._engine.warm(name, pin)
+
+    def counts(self) -> Counts:
+        """What this table has asked of its stores so far, opening included."""
+        return self._stores.counts
 
     def reload(self) -> Self:
         """Moves on to the table and the log as they are now; a version that was asked for stays."""
         if self._log is not None:
             self._log.reload()
         self._files = self._source.files(self._version)
-        self.__dict__.pop("_engine", None)
+        self._engine = self._made()
         return self
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
         given = parse(predicate) if isinstance(predicate, str) else predicate
-        return normalise(bind(given, self._engine.snapshot.reading.schema))
+        return normalise(bind(given, self._engine.type, time_zone=self._engine.time_zone))
 
-    @cached_property
-    def _engine(self) -> Engine:
-        reading = self._source.reading(self._files)
-        ids = np.full(len(self._files), NOWHERE, np.int64)
+    def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
+        """As the table spells them. A name in other case is the same column, as in Spark."""
+        if columns is None:
+            return None
+        if isinstance(columns, str):
+            raise InvalidPredicate(
+                f"columns={columns!r} is one text; give a list: columns=[{columns!r}]", detail="COLUMNS"
+            )
+        known = {column.name.lower(): column.name for column in self._engine.snapshot.reading.columns}
+        lacking = [name for name in columns if name.lower() not in known]
+        if lacking:
+            raise InvalidPredicate(
+                f"{self.uri} has no column {', '.join(lacking)}; there are: {', '.join(known.values())}",
+                detail="NO_COLUMN",
+            )
+        return [known[name.lower()] for name in columns]
+
+    def _made(self) -> Engine:
+        log, files = self._log, self._files
+        source = _as_recorded(self._source, log)
+        ids = np.full(len(files), NOWHERE, np.int64)
         indexes: list[Pruner] = []
-        if self._log is not None:
-            found = Registry(self._log).files(self._log.state).ids_of(self._files)
-            ids = found.cast(pa.int64()).fill_null(NOWHERE).to_numpy()
-            indexes = pruners(self._log.state, self._log.store)
-        number = None if self._log is None else self._log.newest.number
-        snapshot = Snapshot(self._source, self._files, ids, reading, tuple(indexes), self._version, number)
-        return Engine(snapshot, shared_cache(self._cache_bytes))
+        if log is not None:
+            with ThreadPoolExecutor(1) as aside:
+                registered = aside.submit(Registry(log).files, log.state)
+                reading = source.reading(files)
+                ids = registered.result().ids_of(files).cast(pa.int64()).fill_null(NOWHERE).to_numpy()
+            indexes = pruners(log.state, log.store)
+        else:
+            reading = source.reading(files)
+        number = None if log is None else log.newest.number
+        snapshot = Snapshot(source, files, ids, reading, tuple(indexes), self._version, number)
+        return Engine(
+            snapshot, shared_cache(self._config.cache_bytes), self._config.time_zone or reading.time_zone or "UTC"
+        )
 
 
 def open(
@@ -127,22 +176,37 @@ def open(
     """Opens a table without Spark. `location` is where its indexes lie, if not beside it. `version` and `timestamp` are for sources
     that keep versions."""
     settings = Config.load({}, config=config)
-    source = open_source(path, format=format, storage_options=storage_options)
+    stores = CountedStores()
     if timestamp is not None:
         raise Unsupported(
-            f"{source.uri} ({source.kind}) cannot be opened as of a time; leave timestamp= out to read it as it is now",
-            detail="TIME_TRAVEL",
+            f"{path} cannot be opened as of a time; leave timestamp= out to read it as it is now", detail="TIME_TRAVEL"
         )
-    log = _find_log(source.uri, location, settings.location, storage_options)
-    return Table(source, log, version, settings.cache_bytes)
+    with ThreadPoolExecutor(1) as aside:
+        finding = aside.submit(_find_log, canonical_uri(path), location, settings.location, storage_options, stores)
+        source = open_source(path, format=format, storage_options=storage_options, open_store=stores.open)
+        log = finding.result()
+    if log is None and source.uri != canonical_uri(path):
+        log = _find_log(source.uri, location, settings.location, storage_options, stores)
+    return Table(source, log, version, settings, stores)
 
 
-def _find_log(table: str, location: str | None, root: str | None, options: Mapping[str, str] | None) -> Log | None:
+def _as_recorded(source: Source, log: Log | None) -> Source:
+    """Text does not say how it is to be read: that was recorded when the first index was created."""
+    recorded = log.state.table.reading if log is not None and log.state.table is not None else None
+    if not recorded or not isinstance(source, PlainSource):
+        return source
+    reading = Reading.from_dict(recorded)
+    return source.read_as(reading) if reading.format == source.format.name else source
+
+
+def _find_log(
+    table: str, location: str | None, root: str | None, options: Mapping[str, str] | None, stores: CountedStores
+) -> Log | None:
     """The nearest log; None if there is none, or none that this version can read."""
     where = [canonical_uri(location)] if location else places(table, canonical_uri(root) if root else None)
     for place in where:
         try:
-            return Log(open_store(place, options)).open()
+            return Log(stores.open(place, options)).open()
         except TableNotFound:
             continue
         except Unsupported as newer:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,13 @@ from grebe.sources.globs import name_pattern
 from grebe.sources.listing import Listed, Roots, data_rows, list_roots
 from grebe.sources.partitions import Partitioning, partition_array, partitioning
 from grebe.sources.protocol import Request, Version
-from grebe.store.opening import open_store
 from grebe.store.protocol import Store
 
 # Another change within this time may leave size and modification time as they are.
 _LOCAL_SETTLING_MS = 20
 _REMOTE_SETTLING_MS = 2000
 _THREADS = 16
+_SELF_DESCRIBING = ("parquet", "orc", "avro")
 _LAKE_MARKS = {"_delta_log/": "Delta Lake", ".hoodie/": "Apache Hudi"}
 
 
@@ -37,6 +37,8 @@ class PlainSource:
     store: Store
     request: Request
     format: Format
+    at_opening: list[Listed] = field(default_factory=list, repr=False, compare=False)
+    """What opening listed, for the first who asks."""
 
     kind = "plain"
 
@@ -53,7 +55,7 @@ class PlainSource:
 
     def files(self, version: Version | None = None) -> FileList:
         _refuse_version(version)
-        listed = list_roots(self.store, self.roots)
+        listed = self.at_opening.pop() if self.at_opening else list_roots(self.store, self.roots)
         files = _file_list(self.roots, listed, self.request)
         if not len(files) and self.request.columns is None:
             raise TableNotFound(
@@ -81,6 +83,15 @@ class PlainSource:
             local_times=self.format.local_times,
             by_position=self.format.by_position,
         )
+
+    def read_as(self, recorded: Reading) -> "PlainSource":
+        """The same table, read as was recorded of it; the files still say which columns they have, if they can."""
+        request = replace(self.request, options={**dict(recorded.options), **self.request.options})
+        if recorded.time_zone:
+            request = replace(request, time_zone=recorded.time_zone)
+        if self.request.columns is None and self.format.name not in _SELF_DESCRIBING:
+            request = replace(request, columns=recorded.file_columns)
+        return replace(self, request=request, at_opening=[])
 
     def schema(self, version: Version | None = None) -> pa.Schema:
         return self.reading(self.files(version)).schema
@@ -119,17 +130,20 @@ class PlainSource:
 
 
 def open_plain(request: Request) -> PlainSource:
-    """Finds out where the table begins and, unless the request says it, which format its files have."""
+    """Finds out where the table begins and, unless the request says it, which format its files have. Lists once."""
     roots = Roots.of(request.paths)
-    store = open_store(roots.uri, request.storage_options)
-    if "" in roots.paths and next(iter(store.list()), None) is None:
+    store = request.open_store(roots.uri, request.storage_options)
+    try:
+        listed = list_roots(store, roots)
+    except TableNotFound:
+        if "" not in roots.paths:
+            raise
         # No folder; perhaps a file.
         roots = roots.moved_up()
-        store = open_store(roots.uri, request.storage_options)
-        list_roots(store, roots)
-    if request.format:
-        return PlainSource(roots.uri, roots, store, request, format_named(request.format))
-    return PlainSource(roots.uri, roots, store, request, _format_found(roots.uri, list_roots(store, roots), request))
+        store = request.open_store(roots.uri, request.storage_options)
+        listed = list_roots(store, roots)
+    format = format_named(request.format) if request.format else _format_found(roots.uri, listed, request)
+    return PlainSource(roots.uri, roots, store, request, format, [listed])
 
 
 def _file_list(roots: Roots, listed: Listed, request: Request) -> FileList:

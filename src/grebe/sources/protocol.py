@@ -1,6 +1,6 @@
 """What a source of data brings along: the files of a version, what changed between two, and how the files are read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from grebe.files import Diff, FileList
 from grebe.formats import Column, DataFile, Format, Reading
+from grebe.store.opening import open_store
+from grebe.store.protocol import Store
 
 Version: TypeAlias = int | str
 
@@ -22,6 +24,7 @@ class Request:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     columns: tuple[Column, ...] | None = None
     time_zone: str = "UTC"
+    open_store: Callable[[str, Mapping[str, str] | None], Store] = field(default=open_store, repr=False)
 
     def option(self, name: str) -> str | None:
         """An option by its name in any case."""

@@ -1,6 +1,6 @@
 """The sources that are there: plain files, and those that installed packages announce in the entry point group `grebe.sources`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from os import PathLike, fspath
 
@@ -12,6 +12,8 @@ from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import spark_type, type_text
 from grebe.sources.plain import open_plain
 from grebe.sources.protocol import Request, Source, SourceKind
+from grebe.store.opening import open_store
+from grebe.store.protocol import Store
 
 GROUP = "grebe.sources"
 _MEMBERS = ("recognises", "open")
@@ -24,6 +26,7 @@ def open_source(
     storage_options: Mapping[str, str] | None = None,
     schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None = None,
     time_zone: str = "UTC",
+    open_store: Callable[[str, Mapping[str, str] | None], Store] = open_store,
 ) -> Source:
     """The table at a path, or at several. `format` is a record format or the name of a source; `schema` is one of Arrow, one in
     Spark's JSON, or columns as recorded. Raises `TableNotFound` where nothing is that could be a table."""
@@ -37,6 +40,7 @@ def open_source(
         storage_options or {},
         _columns(schema),
         time_zone,
+        open_store,
     )
     for point in entry_points(group=GROUP):
         if format is None or point.name.lower() == format.lower():

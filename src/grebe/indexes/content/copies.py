@@ -23,7 +23,8 @@ def copy_of(index: IndexState, store: Store) -> Copy:
     shape = shape_of(index.name, index.spec)
     if shape.layout is None:
         raise CorruptIndex(f"index {index.name} does not say how its rows lie; create it anew", detail="SPEC")
-    tables = [_listed(store, folder, files) for folder, files in _by_folder(index.content).items()]
+    folders = by_folder(index.content).items()
+    tables = [listed(read_directory(store, folder), store.uri, folder, files) for folder, files in folders]
     runs, start = [], 0
     for table in tables:
         runs.append(Run(tuple(range(start, start + len(table)))))
@@ -45,21 +46,21 @@ def copy_of(index: IndexState, store: Store) -> Copy:
     )
 
 
-def _by_folder(content: tuple[ContentFile, ...]) -> dict[str, list[ContentFile]]:
+def by_folder(content: tuple[ContentFile, ...]) -> dict[str, list[ContentFile]]:
+    """The files of each run."""
     folders: dict[str, list[ContentFile]] = {}
     for file in content:
         folders.setdefault(file.path.rpartition("/")[0], []).append(file)
     return folders
 
 
-def _listed(store: Store, folder: str, files: list[ContentFile]) -> pa.Table:
-    """The rows of the directory for just these files: some of a folder may have been replaced since it was written."""
-    table = read_directory(store, folder)
-    wanted = {file.path.rpartition("/")[2]: file.size for file in files if not file.path.endswith(f"/{NAME}")}
+def listed(table: pa.Table, uri: str, folder: str, files: list[ContentFile]) -> pa.Table:
+    """The rows of the directory of that folder for just these files: some may have been replaced since it was written."""
+    wanted = {file.path.rpartition("/")[2]: file.size for file in files if file.rows}
     sizes = dict(zip(table["path"].to_pylist(), table["size"].to_pylist(), strict=True))
     if any(sizes.get(name) != size for name, size in wanted.items()):
         raise CorruptIndex(
-            f"{store.uri}/{folder}/{NAME} does not list the files that the log names; refresh the index with mode='full'",
+            f"{uri}/{folder}/{NAME} does not list the files that the log names; refresh the index with mode='full'",
             detail="DIRECTORY",
         )
     table = table.filter(pa.array([name in wanted for name in sizes], pa.bool_()))

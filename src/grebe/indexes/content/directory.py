@@ -63,19 +63,20 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
 
 def read_directory(store: Store, folder: str) -> pa.Table:
     """One row a content file, with the columns of `COLUMNS`; `path` is the name within the folder."""
-    path = f"{folder}/{NAME}"
+    uri = f"{store.uri}/{folder}/{NAME}"
     try:
-        table = pq.read_table(pa.BufferReader(store.get(path)))
+        return parse_directory(store.get(f"{folder}/{NAME}"), uri)
     except ObjectMissing as missing:
-        raise CorruptIndex(
-            f"{store.uri}/{path} is missing; refresh the index with mode='full'", detail="DIRECTORY"
-        ) from missing
+        raise CorruptIndex(f"{uri} is missing; refresh the index with mode='full'", detail="DIRECTORY") from missing
+
+
+def parse_directory(data: bytes, uri: str) -> pa.Table:
+    try:
+        table = pq.read_table(pa.BufferReader(data))
     except (pa.ArrowInvalid, OSError) as damaged:
-        raise CorruptIndex(
-            f"{store.uri}/{path} is damaged; refresh the index with mode='full'", detail="DIRECTORY"
-        ) from damaged
+        raise CorruptIndex(f"{uri} is damaged; refresh the index with mode='full'", detail="DIRECTORY") from damaged
     if tuple(table.column_names) != COLUMNS:
-        raise CorruptIndex(f"{store.uri}/{path} is no directory of an index", detail="DIRECTORY")
+        raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY")
     return table
 
 

@@ -4,10 +4,12 @@ They are written as small row groups, the *chunks* that a lookup reads one of, e
 writer puts all filters of a file right before its footer, so that one request brings both.
 """
 
+from collections.abc import Sequence
+
 from grebe.indexes.classic import functions
 from grebe.indexes.content.by_range import by_range, column, quoted
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
+from grebe.indexes.kind import FILE_COLUMN, Arranged, LocatedRows, Rows
 from grebe.log.entry import IndexSpec
 
 CHUNK_ROWS = 6_700
@@ -21,23 +23,33 @@ _FEWEST_ROWS, _FEW_FILES = 50_000, 8
 def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     shape = shape_of(index, spec)
     keys = [one.content for one in shape.on]
-    places = [FILE_COLUMN, *shape.locators]
-    taken = rows.frame(located=bool(shape.locators))
-    kept = taken.select(*(functions.col(quoted(*one.path)).alias(one.content) for one in shape.columns), *places)
+    taken = _taken(shape, rows, spec.properties["file_level"])
+    places = [FILE_COLUMN, *taken.locators]
+    kept = taken.frame.select(*(functions.col(quoted(*one.path)).alias(one.content) for one in shape.columns), *places)
     counted = rows.counted(kept, whole=True)
-    laid, spread = by_range(counted, kept, shape.on[0], places, parts_for(rows.facts.rows), rows.facts.rows)
+    count = rows.facts.rows if taken.rows is None else taken.rows
+    laid, spread = by_range(counted, kept, shape.on[0], places, parts_for(count), count)
     return Arranged(
         frame=laid.sortWithinPartitions(*map(column, [*keys, *places])),
-        options={**_writer(shape), "maxRecordsPerFile": str(_FILE_ROWS)},
+        options={**_writer(shape, taken.locators), "maxRecordsPerFile": str(_FILE_ROWS)},
         properties={
+            "locators": list(taken.locators),
+            "file_level": taken.file_level,
             "layout": {
                 "buckets": 0,
                 "bucket_by": [],
                 "sort_by": keys[:1] if spread else keys,
                 "reason": "sorted as a whole: a lookup index",
-            }
+            },
         },
+        maps=bool(taken.locators),
     )
+
+
+def _taken(shape: Shape, rows: Rows, file_level: str | None) -> LocatedRows:
+    if shape.locators:
+        return rows.located({one.path[0] for one in shape.columns})
+    return LocatedRows(rows.frame(again=parts_for(rows.facts.rows) > 1), (), file_level=file_level)
 
 
 def parts_for(rows: int) -> int:
@@ -45,7 +57,7 @@ def parts_for(rows: int) -> int:
     return max(-(-rows // _FILE_ROWS), min(_FEW_FILES, rows // _FEWEST_ROWS), 1)
 
 
-def _writer(shape: Shape) -> dict[str, str]:
+def _writer(shape: Shape, locators: Sequence[str]) -> dict[str, str]:
     options = {
         # Numbers as differences to their neighbours: of sorted keys that is next to what there is to tell at all.
         "parquet.writer.version": "v2",
@@ -59,6 +71,6 @@ def _writer(shape: Shape) -> dict[str, str]:
         options[f"parquet.bloom.filter.expected.ndv#{one.content}"] = str(CHUNK_ROWS)
         # A dictionary would take the filter's place, and sorted keys need none.
         options[f"parquet.enable.dictionary#{one.content}"] = "false"
-    for name in shape.locators:
+    for name in locators:
         options[f"parquet.enable.dictionary#{name}"] = "false"
     return options

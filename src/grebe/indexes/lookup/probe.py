@@ -3,28 +3,32 @@
 The directory says which files can hold them, the tail of a file which of its chunks, and the chunks hold the entries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from grebe.files import FileIds
-from grebe.formats import DataFile, Reading, format_named
+from grebe.formats import DataFile, KeepsMaps, Reading, format_named
 from grebe.formats.parquet_pages import decode_group, group_span
-from grebe.indexes.content.copies import copy_of
+from grebe.indexes.content.maps import NAME as MAPS
+from grebe.indexes.content.maps import Maps, joined
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import FILE_COLUMN, Copy, Entries
+from grebe.indexes.kind import FILE_COLUMN, Entries
+from grebe.indexes.lookup.root import Ending, Run, read_root
 from grebe.indexes.lookup.tail import Tail, read_tail
-from grebe.indexes.reading import Reader
+from grebe.indexes.reading import Reader, side_by_side
 from grebe.log.states import IndexState
 from grebe.predicate.about import about, renamed
-from grebe.predicate.bounds import Bounds, bounds_of, by_bounds
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import TRUE, And, Compare, Constant, In, IsNull, Or, Path, Predicate, StartsWith, columns_of
-from grebe.predicate.verdicts import judge, must_read
 from grebe.store.protocol import Store
+
+_MAPS_AT_ONCE = 16 * 1024 * 1024
+"""Larger maps are not worth their reading: the footers of the few files that are needed are less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +70,38 @@ def _places(shape: Shape, found: pa.Table | None) -> pa.Table | None:
 
 @dataclass(frozen=True)
 class LookupIndex:
-    """One version of an index (`indexes.kind.Pruner`). Everything here is immutable; what is read goes through the reader."""
+    """One version of an index (`indexes.kind.Pruner`). All that is read of it goes through the reader."""
 
-    copy: Copy
+    state: IndexState = field(repr=False)
     shape: Shape = field(repr=False)
     store: Store = field(repr=False)
+    _known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Root and maps, once they have been read."""
 
     @classmethod
     def of(cls, index: IndexState, store: Store) -> "LookupIndex":
-        return cls(copy_of(index, store), shape_of(index.name, index.spec), store)
+        """Reads nothing."""
+        return cls(index, shape_of(index.name, index.spec), store)
 
     @property
     def name(self) -> str:
-        return self.copy.name
+        return self.state.name
 
     @property
     def reading(self) -> Reading:
-        return self.copy.reading
+        return self.shape.reading
 
     @property
     def covered(self) -> FileIds:
-        return self.copy.covered
+        return self.state.covered
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[Path, str]:
-        return self.copy.columns
+        return {column.path: column.content for column in self.shape.columns}
 
     @property
     def bytes(self) -> int:
-        return self.copy.bytes
+        return sum(file.size for file in self.state.content)
 
     def helps(self, predicate: Predicate) -> bool:
         """Whether the predicate narrows down the first key column."""
@@ -102,38 +109,47 @@ class LookupIndex:
 
     def hits(self, predicate: Predicate, reader: Reader) -> Chunks:
         asked = about(predicate, self.columns)
-        tails = self._tails(self._files_for(asked), reader)
+        tails = self._tails([ending for run in self._root(reader) for ending in run.files_for(asked)], reader)
         return Chunks(self, asked, tuple((tail, group) for tail in tails for group in tail.chunks_for(asked)))
 
+    def maps(self, reader: Reader) -> Mapping[int, Any]:
+        self._root(reader)
+        maps: Mapping[int, Any] = self._known["maps"]
+        return maps
+
     def warm(self, reader: Reader, pin: bool) -> None:
-        self._tails(self._files_for(TRUE), reader, pin)
+        self._tails([ending for run in self._root(reader) for ending in run.endings], reader, pin)
 
-    def _tails(self, files: list[tuple[DataFile, int]], reader: Reader, pin: bool = False) -> list[Tail]:
-        keys = self.shape.on
-        ends = [(file, file.size - length, length) for file, length in files]
-        return reader.parsed(
-            "tail", ends, lambda file, data: read_tail(file, data, keys), lambda made: made.nbytes, pin
+    def _root(self, reader: Reader) -> tuple[Run, ...]:
+        """Read together with the maps, which whoever finds entries needs next."""
+        if "root" not in self._known:
+            maps, root = side_by_side(
+                lambda read: read(reader), (self._read_maps, self._read_root), self.store.uri.startswith("file:")
+            )
+            self._known.update(maps=maps, root=root)
+        runs: tuple[Run, ...] = self._known["root"]
+        return runs
+
+    def _read_root(self, reader: Reader) -> tuple[Run, ...]:
+        return read_root(self.state, self.shape, self.store, reader)
+
+    def _read_maps(self, reader: Reader) -> Mapping[int, Any]:
+        """Those that can be read in one go."""
+        format = format_named(self.reading.format)
+        if not isinstance(format, KeepsMaps):
+            return {}
+        files = [file for file in self.state.content if file.path.endswith(f"/{MAPS}") and file.size <= _MAPS_AT_ONCE]
+        wanted = [(DataFile(self.store, file.path, file.size), 0, file.size) for file in files]
+        read = reader.parsed(
+            "maps", wanted, lambda file, data: Maps.of(format, data, file.uri), lambda made: made.nbytes
         )
+        return joined(read)
 
-    def _files_for(self, asked: Predicate) -> list[tuple[DataFile, int]]:
-        content = self.copy.content
-        bounds = self._bounds
-        kept = np.arange(len(content))
-        if bounds is not None:
-            kept = np.flatnonzero(must_read(judge(asked, len(content), lambda one: by_bounds(bounds, one))))
-        if asked == Constant(False):
-            return []
-        chosen = content.select(["path", "size", "tail"]).take(pa.array(kept)).to_pylist()
-        return [(DataFile(self.store, one["path"], one["size"]), one["tail"]) for one in chosen]
-
-    @cached_property
-    def _bounds(self) -> Bounds | None:
-        content = self.copy.content
-        low, high = (content[name].combine_chunks() for name in ("min", "max"))
-        if not len(content):
-            return None
-        rows, nulls = content["rows"].to_numpy(), content["nulls"].fill_null(-1).to_numpy()
-        return bounds_of(self.shape.on[0].path, low, high, rows, nulls)
+    def _tails(self, endings: Sequence[Ending], reader: Reader, pin: bool = False) -> list[Tail]:
+        keys = self.shape.on
+        return reader.parsed(
+            "tail", endings, lambda file, data: read_tail(file, data, keys), lambda made: made.nbytes, pin
+        )
 
 
 def narrows(predicate: Predicate, column: Path) -> bool:

@@ -18,7 +18,7 @@ from grebe.formats.parquet_pages.schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXE
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.bounds import column_of
 from grebe.predicate.arrow_types import physical_type
-from grebe.predicate.bounds import Bounds, Flags, bounds_of, by_bounds, named
+from grebe.predicate.bounds import Bounds, Flags, bounds_of, by_bounds, in_order, named
 from grebe.predicate.tree import Column, Compare, In, Literal, Path, Predicate
 from grebe.predicate.types import Type
 from grebe.predicate.verdicts import Verdicts, both, judge, must_read
@@ -124,7 +124,8 @@ def _bounds(footer: Footer, leaf: int, key: Chosen) -> Bounds | None:
         highs.append(_value(footer.schema.leaves[leaf], known.get(5), key.type))
     rows = np.array([group[3] for group in footer.groups], np.int64)
     low, high = column_of(lows, key.type), column_of(highs, key.type)
-    return bounds_of(key.path, low, high, rows, np.array(nulls, np.int64))
+    bounds = bounds_of(key.path, low, high, rows, np.array(nulls, np.int64))
+    return None if bounds is None else in_order(bounds)
 
 
 def _value(leaf: Leaf, raw: bytes | None, kind: str) -> Any:

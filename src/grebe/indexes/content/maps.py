@@ -1,0 +1,64 @@
+"""Where the records of the covered files lie, kept beside an index, so that a lookup opens no data file to find a record in it.
+
+`pages.gix`: how many files there are (4 bytes, little-endian), their ids (4 bytes each, ascending), and what the format packs.
+"""
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from grebe.errors import CorruptIndex
+from grebe.formats import KeepsMaps
+
+NAME = "pages.gix"
+_COUNT = 4
+
+
+def packed(format: KeepsMaps, ids: npt.NDArray[np.uint32], maps: Sequence[Any]) -> bytes:
+    order = np.argsort(ids)
+    return b"".join(
+        (
+            len(ids).to_bytes(_COUNT, "little"),
+            ids[order].astype("<u4").tobytes(),
+            format.pack_maps([maps[place] for place in order.tolist()]),
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Maps(Mapping[int, Any]):
+    """By file id; unpacked when asked for. Of some files nothing may be known."""
+
+    ids: npt.NDArray[np.uint32]
+    _maps: Sequence[Any] = field(repr=False)
+    nbytes: int = 0
+
+    @classmethod
+    def of(cls, format: KeepsMaps, data: bytes, uri: str) -> "Maps":
+        count = int.from_bytes(data[:_COUNT], "little")
+        start = _COUNT + 4 * count
+        if len(data) < start:
+            raise CorruptIndex(f"{uri} is damaged; refresh the index with mode='full'", detail="PAGE_MAP")
+        ids = np.frombuffer(data, "<u4", count, _COUNT)
+        return cls(ids, format.unpack_maps(data[start:]), len(data))
+
+    def __getitem__(self, file: int) -> Any:
+        place = int(np.searchsorted(self.ids, file))
+        if place == len(self.ids) or self.ids[place] != file:
+            raise KeyError(file)
+        return self._maps[place]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids.tolist())
+
+
+def joined(maps: Sequence[Maps]) -> Mapping[int, Any]:
+    """Of several runs, which know different files."""
+    return maps[0] if len(maps) == 1 else ChainMap(*cast("Sequence[dict[int, Any]]", maps))  # nothing is written to it

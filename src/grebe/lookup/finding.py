@@ -1,0 +1,147 @@
+"""Which files and records can make a predicate true, by the indexes that know: one of them, or several for the parts of an OR."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from grebe.errors import GrebeError
+from grebe.files import FileIds
+from grebe.indexes.kind import Entries, Hits, Pruner
+from grebe.indexes.reading import Reader
+from grebe.lookup.answer import Found, Numbers
+from grebe.predicate.tree import FALSE, Or, Predicate
+
+_logger = logging.getLogger("grebe.lookup")
+NOWHERE = -1
+_MOST_SHARE = 16
+"""Where more than one row in so many may match, reading all of them is the shorter way."""
+_FEW = 20_000
+"""So many entries are read without asking what share of the table they are."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one index says."""
+
+    entries: Entries
+    covered: FileIds
+    used: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finder:
+    """`ids` are those of the table's files in the log, in their order, or `NOWHERE`."""
+
+    pruners: Sequence[Pruner]
+    ids: Numbers
+    rows: int | None = None
+    """Of the table, if known."""
+    _set_aside: set[str] = field(default_factory=set)
+
+    def find(self, predicate: Predicate, reader: Reader) -> Found:
+        """`predicate` is bound and normalised."""
+        if predicate == FALSE:
+            return Found(covered=len(self.ids))
+        parts = self._parts(predicate, reader)
+        if parts is None:
+            return Found(whole=np.arange(len(self.ids)))
+        return self._placed(parts)
+
+    def usable(self, predicate: Predicate) -> Iterator[Pruner]:
+        return (one for one in self.pruners if one.name not in self._set_aside and one.helps(predicate))
+
+    def _parts(self, predicate: Predicate, reader: Reader) -> list[_Part] | None:
+        """What indexes say together; None where nothing better is known than to read everything."""
+        best: tuple[int, Pruner, Hits] | None = None
+        for pruner in self.usable(predicate):
+            try:
+                hits = pruner.hits(predicate, reader)
+            except GrebeError as problem:
+                self._warn(pruner, problem)
+                continue
+            most = hits.most
+            if best is None or (most is not None and most < best[0]):
+                best = (most if most is not None else 0, pruner, hits)
+        if best is not None:
+            most, pruner, hits = best
+            if self.rows is not None and most > _FEW and most * _MOST_SHARE > self.rows:
+                return None
+            try:
+                return [_Part(hits.entries(reader), pruner.covered, (pruner.name,))]
+            except GrebeError as problem:
+                # A file of the index is gone or damaged: the answer is right all the same, by another index or by scanning.
+                self._warn(pruner, problem)
+                return self._parts(predicate, reader)
+        if isinstance(predicate, Or):
+            below = [self._parts(one, reader) for one in predicate.predicates]
+            if None not in below:
+                return [part for parts in below if parts is not None for part in parts]
+        return None
+
+    def _placed(self, parts: Sequence[_Part]) -> Found:
+        covered = self.ids != NOWHERE
+        for part in parts:
+            covered &= part.covered.contains(self.ids)
+        whole = [np.flatnonzero(~covered)]
+        by_place: dict[int, list[pa.Table]] = {}
+        for part in parts:
+            files, records = part.entries.files, part.entries.locators
+            for place, rows in self._by_place(files, covered):
+                if records is None:
+                    whole.append(np.array([place]))
+                else:
+                    by_place.setdefault(place, []).append(records.take(pa.array(rows)) if len(files) > 1 else records)
+        all_whole = np.unique(np.concatenate(whole))
+        skipped = set(all_whole.tolist())
+        several = len(parts) > 1
+        found = {place: _each_once(by_place[place], several) for place in sorted(by_place) if place not in skipped}
+        used = dict.fromkeys(name for part in parts for name in part.used)
+        return Found(found, all_whole, int(covered.sum()), tuple(used))
+
+    def _by_place(
+        self, files: Numbers, covered: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    ) -> Iterator[tuple[int, Numbers]]:
+        """For each file of the table that has entries its place, and which entries they are."""
+        if not len(files):
+            return
+        order = np.argsort(files, kind="stable")
+        ordered = files[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(ordered)], strict=True):
+            place = self._places.get(int(ordered[start]))
+            if place is not None and covered[place]:
+                yield place, order[start:stop]
+
+    @property
+    def _places(self) -> dict[int, int]:
+        known: dict[int, int] | None = self.__dict__.get("_place_of")
+        if known is None:
+            there = np.flatnonzero(self.ids != NOWHERE)
+            known = dict(zip(self.ids[there].tolist(), there.tolist(), strict=True))
+            self.__dict__["_place_of"] = known
+        return known
+
+    def _warn(self, index: Pruner, problem: GrebeError) -> None:
+        """Once for each index."""
+        if index.name not in self._set_aside:
+            self._set_aside.add(index.name)
+            _logger.warning(
+                "event=index_set_aside index=%s code=%s: its files are read instead. %s",
+                index.name,
+                problem.code,
+                problem,
+            )
+
+
+def _each_once(tables: list[pa.Table], several: bool) -> pa.Table:
+    """Locators of one file in the order of the file; two indexes may name the same record."""
+    whole = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
+    if len(whole) < 2:
+        return whole
+    first = whole.column_names[0]
+    if several:
+        whole = whole.group_by(whole.column_names).aggregate([])
+    return whole.sort_by(first)

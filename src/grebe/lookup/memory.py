@@ -1,0 +1,26 @@
+"""Where records lie in files of a table, remembered (`formats.Memory`): as an index kept it, or as it was read before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from grebe.formats import DataFile
+from grebe.formats.byte_cache import ByteCache
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class FileMemory:
+    """Of one file, which changed last at `modified_ms`."""
+
+    cache: ByteCache
+    modified_ms: int
+    kept: Any = None
+    """What an index knows of it; None: nothing."""
+
+    def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
+        if self.kept is not None:
+            known: Value = self.kept
+            return known
+        return self.cache.made(("map", file.uri, file.size, self.modified_ms), read, size)
