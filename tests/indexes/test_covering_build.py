@@ -2,6 +2,7 @@
 
 import datetime
 from collections import Counter
+from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from grebe.errors import Unsupported
 from grebe.formats import Reading
 from grebe.formats.reading import columns_of
 from grebe.indexes.covering.spec import Covering
-from grebe.indexes.kind import FILE_COLUMN, Arranged, Facts
+from grebe.indexes.kind import FILE_COLUMN, Arranged, Facts, LocatedRows
 from tests.indexes.key_types import KEYS, keys_table, ordered, texts
 
 if TYPE_CHECKING:
@@ -34,10 +35,13 @@ class WideRows:
         width = megabytes * 1024**2 / max(1, rows)
         self.facts = Facts(rows, {(field.name,): width for field in frame.schema.fields})
 
-    def frame(self, again: bool = False, located: bool = False) -> "DataFrame":
+    def frame(self, again: bool = False) -> "DataFrame":
         from pyspark.sql import functions
 
         return self._frame.withColumn(FILE_COLUMN, functions.lit(3))
+
+    def located(self, columns: Collection[str]) -> LocatedRows:
+        return LocatedRows(self.frame(), (), file_level="a frame has no files")
 
     def some(self) -> "DataFrame":
         return self._frame

@@ -5,7 +5,7 @@ kept on disk, as soon as it is read twice (several indexes, or an index that is 
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import numpy.typing as npt
 
-from grebe.errors import CorruptIndex
+from grebe.errors import CorruptIndex, Unsupported
 from grebe.files import FileList
 from grebe.indexes.classic import functions
-from grebe.indexes.kind import FILE_COLUMN, Facts
+from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Facts, LocatedRows, locator_columns
 from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
+from grebe.maintenance.located import Kept, located_rows
 from grebe.spark.source import SparkSource
 from grebe.store.protocol import Store
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _CHEAP_TO_SCAN = ("parquet", "orc")
+_NUMBERED_BY_SPARK = ("parquet",)
 _SOME_FILES, _SOME_ROWS = 4, 25_000
 _FOOTERS_AT_ONCE = 16
 # With these Spark leaves files out that it cannot read, so that footers do not tell how many rows it will find.
@@ -58,13 +60,36 @@ class TableRows:
         self._frame = source.frame(files, ids)
         self._kept: DataFrame | None = None
         self._lock = threading.Lock()
+        self._by_us: dict[tuple[str, ...], Kept | str] = {}
+        self._locating = threading.Lock()
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="grebe-footers")
         self._footers: Future[int] | None = None
         self.facts = facts_of(files, source.reading, store)
 
-    def frame(self, again: bool, located: bool) -> "DataFrame":
-        if located:
-            return self._source.frame(self._files, self._ids, row_numbers=True)
+    def located(self, columns: Collection[str]) -> LocatedRows:
+        if self._source.reading.format in _NUMBERED_BY_SPARK:
+            numbered = self._source.frame(self._files, self._ids, row_numbers=True)
+            return LocatedRows(numbered, (ROW_COLUMN,))
+        with self._locating:
+            found = self._located_by_us(self._columns)
+            if isinstance(found, str) and set(columns) < set(self._columns):
+                # It may be a column of another index that cannot be read.
+                found = self._located_by_us(sorted(columns))
+        if isinstance(found, str):
+            return LocatedRows(self.frame(again=True), (), file_level=found)
+        return LocatedRows(found.frame, locator_columns(self._source.reading.format), found.rows)
+
+    def _located_by_us(self, columns: Sequence[str]) -> Kept | str:
+        """What our own reader finds, or why it cannot be used."""
+        known = tuple(columns)
+        if known not in self._by_us:
+            try:
+                self._by_us[known] = located_rows(self._source, self._files, self._ids, known, self._frame)
+            except Unsupported as refusal:
+                self._by_us[known] = str(refusal.args[0])
+        return self._by_us[known]
+
+    def frame(self, again: bool) -> "DataFrame":
         if not self._dear or not (again or self._shared):
             return self._frame
         from pyspark import StorageLevel
@@ -106,6 +131,9 @@ class TableRows:
         self._aside.shutdown(cancel_futures=True)
         if self._kept is not None:
             self._kept.unpersist()
+        for found in self._by_us.values():
+            if not isinstance(found, str):
+                found.kept.unpersist()
 
 
 class IndexRows:
@@ -121,8 +149,11 @@ class IndexRows:
     def facts(self) -> Facts:
         return self._table.facts
 
-    def frame(self, again: bool = False, located: bool = False) -> "DataFrame":
-        return self._table.frame(again, located)
+    def frame(self, again: bool = False) -> "DataFrame":
+        return self._table.frame(again)
+
+    def located(self, columns: Collection[str]) -> LocatedRows:
+        return self._table.located(columns)
 
     def some(self) -> "DataFrame":
         return self._table.some()

@@ -23,17 +23,22 @@ _S3 = {
     "fs.s3a.endpoint.region": "region",
 }
 _HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss"}
+_WITHOUT_JVM = ("file", "gs", "abfs", "http", "https")
 
 
 def store_for(session: "SparkSession", uri: str) -> Store:
     """The store at a canonical URI, as the session sees it."""
     canonical = canonical_uri(uri)
-    scheme = canonical.partition("://")[0]
+    options = storage_options(session, canonical)
+    return hadoop_store(session, canonical) if options is None else open_store(canonical, options)
+
+
+def storage_options(session: "SparkSession", uri: str) -> dict[str, str] | None:
+    """With these `open_store` opens the store of a canonical URI in any process, as the session sees it. None: only its JVM does."""
+    scheme = uri.partition("://")[0]
     if scheme == "s3":
-        return open_store(canonical, _s3_options(session))
-    if scheme in ("file", "gs", "abfs", "http", "https"):
-        return open_store(canonical)
-    return hadoop_store(session, canonical)
+        return _s3_options(session)
+    return {} if scheme in _WITHOUT_JVM else None
 
 
 def hadoop_uri(session: "SparkSession", uri: str) -> str:
