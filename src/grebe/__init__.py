@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from grebe.planner.explain import Explanation
     from grebe.planner.reasons import Reason
     from grebe.predicate.builder import col
+    from grebe.session.find import Finding, Findings, find
     from grebe.session.lake import Lake, attach
     from grebe.session.lake_table import LakeTable
     from grebe.session.table import Table, open
@@ -63,6 +64,8 @@ __all__ = [
     "CorruptLog",
     "Covering",
     "Explanation",
+    "Finding",
+    "Findings",
     "GrebeError",
     "HistoryEntry",
     "IndexExists",
@@ -85,6 +88,7 @@ __all__ = [
     "WrongState",
     "attach",
     "col",
+    "find",
     "open",
 ]
 
@@ -93,6 +97,8 @@ _HOMES = {
     "Covering": "grebe.indexes.covering.spec",
     "Lookup": "grebe.indexes.lookup.spec",
     "Explanation": "grebe.planner.explain",
+    "Finding": "grebe.session.find",
+    "Findings": "grebe.session.find",
     "HistoryEntry": "grebe.log.describe",
     "IndexInfo": "grebe.log.describe",
     "Lake": "grebe.session.lake",
@@ -101,6 +107,7 @@ _HOMES = {
     "Table": "grebe.session.table",
     "attach": "grebe.session.lake",
     "col": "grebe.predicate.builder",
+    "find": "grebe.session.find",
     "open": "grebe.session.table",
 }
 

@@ -4,7 +4,6 @@ The options of the kinds come from the fields of their classes, so that a kind o
 """
 
 import dataclasses
-import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import click
 
 from grebe.cli.output import Output
 from grebe.cli.spark_work import progress, spark_for, spark_options
-from grebe.cli.tables import SHOWN, pairs
+from grebe.cli.tables import SHOWN, names_in, pairs
 from grebe.cli.verb import Verb
 from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.registry import kind_named, kinds
@@ -22,8 +21,6 @@ from grebe.log.describe import IndexInfo
 from grebe.maintenance.refresh import MODES
 from grebe.session.lake_table import LakeTable
 
-_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
-"""Names are separated by commas, except in backticks."""
 _ABOUT = {
     "on": "Columns that it is laid out by: a,b.",
     "include": "Columns that it also holds: c,d.",
@@ -122,7 +119,7 @@ def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:
 
 def _value(value: Any, hint: Any) -> Any:
     several = any(typing.get_origin(part) is Sequence for part in typing.get_args(hint))
-    return [part.strip() for part in _NAME.findall(value)] if several and isinstance(value, str) else value
+    return names_in(value) if several and isinstance(value, str) else value
 
 
 @contextmanager

@@ -2,17 +2,24 @@
 
 import datetime
 import json
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import PurePath
 from typing import Protocol
 
 Row = Mapping[str, object]
+_LONGEST_SHOWN = 2_000
 
 
 class Output(Protocol):
     def rows(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Many things of one sort: a table of these columns, or an array of the whole rows."""
+        ...
+
+    def records(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Rows of a table of the user's, as plain data: every column is shown, and NULL is told from nothing."""
         ...
 
     def one(self, row: Row) -> None:
@@ -28,21 +35,21 @@ class Text:
     """For people. A column that is empty in every row is left out."""
 
     def rows(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        import rich.box
-        import rich.console
-        import rich.table
-        import rich.text
+        shown = [column for column in columns if any(_for_people(row.get(column)) for row in rows)] or list(columns)
+        cells = [[_for_people(row.get(column)) for column in shown] for row in rows]
+        numeric = [bool(rows) and _are_numbers(row.get(column) for row in rows) for column in shown]
+        _print_table([column.replace("_", " ") for column in shown], cells, numeric)
 
-        table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-        shown = [column for column in columns if any(_for_people(row.get(column)) for row in rows)] or columns
-        for column in shown:
-            numeric = all(isinstance(row.get(column), int | float | None) for row in rows)
-            table.add_column(column.replace("_", " "), justify="right" if numeric and rows else "left", overflow="fold")
-        for row in rows:
-            # As Text, since square brackets in a path are no markup.
-            table.add_row(*(rich.text.Text(_for_people(row.get(column))) for column in shown))
-        # In a pipe nothing is cut or folded: whoever reads it looks for whole values.
-        rich.console.Console(width=None if sys.stdout.isatty() else 10_000, highlight=False).print(table)
+    def records(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Rows too wide for the terminal are laid out one below the other."""
+        heads = list(map(_visible, columns))
+        cells = [[_of_data(row[column]) for column in columns] for row in rows]
+        widths = list(map(_widest, zip(heads, *cells, strict=True)))
+        if sys.stdout.isatty() and sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns:
+            _print_one_below_the_other(heads, cells)
+        else:
+            numeric = [bool(rows) and _are_numbers(row[column] for row in rows) for column in columns]
+            _print_table(heads, cells, numeric)
 
     def one(self, row: Row) -> None:
         facts = list(_facts(row))
@@ -57,14 +64,46 @@ class Json:
     """For programs: one JSON value, on one line a row."""
 
     def rows(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        lines = ",\n".join(json.dumps(dict(row), ensure_ascii=False, default=_for_programs) for row in rows)
+        lines = ",\n".join(map(_for_programs, rows))
         sys.stdout.write(f"[\n{lines}\n]\n" if rows else "[]\n")
 
+    records = rows
+
     def one(self, row: Row) -> None:
-        sys.stdout.write(json.dumps(dict(row), ensure_ascii=False, default=_for_programs) + "\n")
+        sys.stdout.write(_for_programs(row) + "\n")
 
     def note(self, text: str) -> None:
         pass
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> None:
+    import rich.box
+    import rich.console
+    import rich.table
+    import rich.text
+
+    table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
+    for head, right in zip(heads, numeric, strict=True):
+        table.add_column(rich.text.Text(head), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        # As Text, since square brackets in a path are no markup.
+        table.add_row(*map(rich.text.Text, row))
+    # In a pipe nothing is cut or folded: whoever reads it looks for whole values.
+    width = None if sys.stdout.isatty() else 4 * len(heads) + sum(map(_widest, zip(heads, *rows, strict=True)))
+    rich.console.Console(width=width, highlight=False).print(table)
+
+
+def _print_one_below_the_other(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    width = max(map(len, heads))
+    for number, row in enumerate(rows, 1):
+        sys.stdout.write(f"-- row {number}\n" if len(rows) > 1 else "")
+        sys.stdout.writelines(f"{head:{width}}  {_cut(text)}\n" for head, text in zip(heads, row, strict=True))
+
+
+def _widest(column: Sequence[str]) -> int:
+    import rich.cells
+
+    return max(map(rich.cells.cell_len, column))
 
 
 def _facts(row: Row) -> Iterator[tuple[str, str]]:
@@ -90,11 +129,51 @@ def _for_people(value: object) -> str:
             return str(value)
 
 
-def _for_programs(value: object) -> object:
+def _of_data(value: object) -> str:
+    """One line, whatever the value: control characters of the data stay without effect on the terminal."""
     match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case Mapping() | list():
+            return _for_programs(value)
+        case _:
+            return _visible(str(value))
+
+
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
+
+
+def _are_numbers(values: Iterable[object]) -> bool:
+    return all(isinstance(value, int | float | Decimal | None) for value in values)
+
+
+def _for_programs(value: object) -> str:
+    """As JSON. Decimals become numbers with all their digits, which `json` by itself would not write."""
+    match value:
+        case Mapping():
+            return "{" + ", ".join(f"{_text(name)}: {_for_programs(one)}" for name, one in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_for_programs, value)) + "]"
+        case Decimal():
+            return f"{value:f}"
         case datetime.datetime() | datetime.date():
-            return value.isoformat()
+            return _text(value.isoformat())
         case PurePath():
-            return str(value)
+            return _text(str(value))
+        case None | bool() | int() | float() | str():
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
         case _:
             raise TypeError(f"no JSON form for a {type(value).__name__}")
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

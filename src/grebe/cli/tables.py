@@ -1,5 +1,6 @@
 """The verbs that look at one table: `grebe list` and `grebe history`. They need no Spark and write nothing."""
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -11,6 +12,8 @@ from grebe.cli.verb import Verb
 from grebe.session.table import Table
 from grebe.session.table import open as open_table
 
+_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
+"""Names are separated by commas, except in backticks."""
 SHOWN = [
     "name",
     "kind",
@@ -64,6 +67,11 @@ def history(output: Output, /, limit: int | None, **asked: Any) -> None:
 
 def opened(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Table:
     return open_table(table, format_name, location, storage_options=pairs(options))
+
+
+def names_in(text: str) -> list[str]:
+    """Names of columns, separated by commas."""
+    return [part.strip() for part in _NAME.findall(text)]
 
 
 def pairs(options: tuple[str, ...], hint: str = "--option") -> dict[str, str]:
