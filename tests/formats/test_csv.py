@@ -23,6 +23,8 @@ OPTIONS: dict[str, dict[str, str | bool]] = {
     "other characters": {"delimiter": ";", "quote": "'", "nullValue": "a"},
     "no quotes": {"quote": "", "emptyValue": "E"},
     "separator": {"lineSep": "\n", "sep": "\\t"},
+    "other separator": {"lineSep": ";"},
+    "other escape": {"escape": "^", "quote": "'"},
     "several lines": {"multiLine": "true"},
     "several lines, doubled quotes, header": {"multiLine": "true", "escape": '"', "header": "true"},
 }
@@ -42,7 +44,8 @@ def test_generated_files_are_read_as_spark_reads_them_or_refused(
     chance = random.Random(name)
     options = OPTIONS[name]
     field = ["a", "b c", "", " ", '"x"', '"x,y"', '""', '"p""q"', "ü", "'s'", "\\", "\t", ";", '"t\nu"', 'w"', "# z"]
-    weights = [9, 5, 5, 2, 6, 4, 3, 1, 3, 2, 1, 2, 2, 1, 0.3, 2]
+    field += [r'"p\"q"', r'"p\\"', r'"\\\",\x"', r"\"", "'^''", "'^^,^x'", '"a\\', "^"]
+    weights = [9, 5, 5, 2, 6, 4, 3, 1, 3, 2, 1, 2, 2, 1, 0.3, 2, 3, 2, 2, 0.2, 2, 1, 0.2, 1]
     for number in range(150):
         separator = chance.choice([",", ",", ";", "\t"])
         end = chance.choice(["\n", "\n", "\r\n", "\r"])

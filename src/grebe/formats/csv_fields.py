@@ -1,11 +1,13 @@
 """The fields of CSV records, found by quote parity over whole chunks.
 
-A separator parts two fields where the number of quotes before it in its record is even. That is right as long as
-quotes are in order: an opening one stands at the start of a field, a closing one at its end, and between them quotes
-come in pairs if the quote is its own escape, and not at all if it is not. Each chunk is checked for that; a record
-that breaks it is refused.
+A separator parts two fields where the number of quotes before it in its record is even. A quote behind an escape (that is
+not escaped itself) does not count. That is right as long as quotes are in order: an opening one stands at the start of a
+field, a closing one at its end; between them quotes come in pairs if the quote is its own escape, and behind an escape if
+it is not; and outside of quotes none is behind an escape. Each chunk is checked for that; a record that breaks it is
+refused.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,12 +42,38 @@ class Dialect:
                     f"CSV with {name}={text!r}, more than one byte, cannot be read without Spark",
                     detail="READER_OPTION",
                 )
+        if unescaped in (quote, escape):
+            raise Unsupported(
+                f"CSV with sep={unescaped!r} for its quote or escape as well cannot be read without Spark",
+                detail="READER_OPTION",
+            )
         return cls(ord(unescaped), ord(quote) if quote else _NONE, ord(escape) if escape else _NONE)
 
     @property
     def doubles(self) -> bool:
         """Whether a quote within quotes is written twice."""
         return self.quote == self.escape
+
+    @property
+    def escapes(self) -> bool:
+        """Whether a quote within quotes stands behind an escape."""
+        return _NONE not in (self.quote, self.escape) and not self.doubles
+
+    def quotes(self, data: Bytes, starts: Longs) -> tuple[Longs, Longs]:
+        """Where in records that start there quotes open and close, and where quotes are escaped."""
+        quotes = np.flatnonzero(data == self.quote)
+        if not self.escapes or not len(quotes):
+            return quotes, quotes[:0]
+        escapes = np.flatnonzero(data == self.escape)
+        # Escapes in a row escape each other, in pairs, from the first one of the record on.
+        breaks = np.concatenate(([True], (np.diff(escapes) != 1) | np.isin(escapes[1:], starts)))[: len(escapes)]
+        first = np.maximum.accumulate(np.where(breaks, np.arange(len(escapes)), 0))
+        before = np.searchsorted(escapes, quotes) - 1
+        behind = (before >= 0) & ~np.isin(quotes, starts)
+        behind[behind] = escapes[before[behind]] == quotes[behind] - 1
+        escaped = np.zeros(len(quotes), np.bool_)
+        escaped[behind] = (before[behind] - first[before[behind]]) % 2 == 0
+        return quotes[~escaped], quotes[escaped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +87,8 @@ class Field:
 def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str) -> list[Field]:
     """The wanted columns of records, by number from 0. No record may be empty."""
     data, starts, ends = _spans(found.values)
-    quotes = np.flatnonzero(data == dialect.quote)
-    _check_quotes(data, starts, ends, quotes, dialect, found, uri)
+    quotes, escaped = dialect.quotes(data, starts)
+    _check_quotes(data, starts, ends, quotes, escaped, dialect, found, uri)
     parts = np.flatnonzero(data == dialect.separator)
     before = np.searchsorted(quotes, starts)
     if len(quotes):
@@ -88,6 +116,8 @@ def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str)
         if dialect.doubles and len(quotes):
             pair = bytes([dialect.quote])
             text = pc.if_else(was_quoted, pc.replace_substring(text, pair * 2, pair), text)
+        if dialect.escapes and len(quotes):
+            text = pc.if_else(was_quoted, _unescaped(text, dialect), text)
         fields.append(Field(text, was_quoted))
     return fields
 
@@ -103,7 +133,8 @@ def multi_line_breaks(dialect: Dialect, uri: str) -> Breaks:
         returns = np.flatnonzero(buffer == _CR)
         if not last and len(returns) and returns[-1] == len(buffer) - 1:
             returns = returns[:-1]
-        ends = feeds[np.searchsorted(np.flatnonzero(buffer == dialect.quote), feeds) % 2 == 0]
+        quotes, _ = dialect.quotes(buffer, np.zeros(1, np.int64))
+        ends = feeds[np.searchsorted(quotes, feeds) % 2 == 0]
         seen.update(["CR"] * bool(len(returns)))
         seen.update(["LF"] * bool(len(feeds) and not len(returns)))
         if len(seen) > 1 or (len(returns) and not (np.array_equal(returns, feeds - 1) and len(ends) == len(feeds))):
@@ -124,9 +155,16 @@ def _spans(values: pa.LargeBinaryArray) -> tuple[Bytes, Longs, Longs]:
 
 
 def _check_quotes(
-    data: Bytes, starts: Longs, ends: Longs, quotes: Longs, dialect: Dialect, found: Records, uri: str
+    data: Bytes,
+    starts: Longs,
+    ends: Longs,
+    quotes: Longs,
+    escaped: Longs,
+    dialect: Dialect,
+    found: Records,
+    uri: str,
 ) -> None:
-    if not len(quotes):
+    if not len(quotes) and not len(escaped):
         return
     record = np.searchsorted(starts, quotes, "right") - 1
     number = np.arange(len(quotes)) - np.searchsorted(quotes, starts)[record]
@@ -144,16 +182,19 @@ def _check_quotes(
     wrong = np.zeros(len(starts), np.bool_)
     wrong[record[~fine]] = True
     wrong |= np.bincount(record, minlength=len(starts)) % 2 == 1
-    if not dialect.doubles and dialect.escape != _NONE:
-        escapes = np.flatnonzero(data[:-1] == dialect.escape)
-        following = data[escapes + 1]
-        escapes = escapes[(following == dialect.quote) | (following == dialect.escape)]
-        of = np.searchsorted(starts, escapes, "right") - 1
-        inside = (np.searchsorted(quotes, escapes) - np.searchsorted(quotes, starts)[of]) % 2 == 1
-        wrong[of[inside]] = True
+    of = np.searchsorted(starts, escaped, "right") - 1
+    outside = (np.searchsorted(quotes, escaped) - np.searchsorted(quotes, starts)[of]) % 2 == 0
+    wrong[of[outside]] = True
     if wrong.any():
         place = int(found.offsets[np.flatnonzero(wrong)[0]])
         raise Unsupported(
             f"the record at byte {place} of {uri} has quotes or escapes that only Spark can read; read it through Spark",
             detail="QUOTES",
         )
+
+
+def _unescaped(text: pa.LargeBinaryArray, dialect: Dialect) -> pa.LargeBinaryArray:
+    """Without the escapes before quotes and before other escapes."""
+    escape, quote = (re.escape(chr(one)) for one in (dialect.escape, dialect.quote))
+    pattern = f"{escape}({escape}|{quote})"
+    return pc.replace_substring_regex(text.cast(pa.large_string()), pattern, r"\1").cast(pa.large_binary())

@@ -34,7 +34,7 @@ def store_for(session: "SparkSession", uri: str) -> Store:
 
 
 def storage_options(session: "SparkSession", uri: str) -> dict[str, str] | None:
-    """With these `open_store` opens the store of a canonical URI in any process, as the session sees it. None: only its JVM does."""
+    """With these `open_store` opens the store of a canonical URI in any process, as the session sees it; None: only its JVM can."""
     scheme = uri.partition("://")[0]
     if scheme == "s3":
         return _s3_options(session)
