@@ -1,4 +1,4 @@
-"""`python -m bench NAME [--scale small|full] [--json FILE]`."""
+"""`python -m bench NAME [--scale small|full] [--part PART…] [--json FILE]`."""
 
 import argparse
 import importlib
@@ -22,13 +22,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help=f"one of: {', '.join(names())}")
     parser.add_argument("--scale", type=Scale, choices=list(Scale), default=Scale.SMALL)
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go as well, as a JSON array")
+    parser.add_argument(
+        "--part", action="append", default=[], help="of a benchmark in parts, just this; may be repeated"
+    )
     asked = parser.parse_args(arguments)
     if asked.name not in names():
         parser.error(f"give one of these names: {', '.join(names())}")
+    chosen = importlib.import_module(f"bench.{asked.name}")
+    parts = list(getattr(chosen, "PARTS", ()))
+    if not set(asked.part) <= set(parts):
+        parser.error(f"parts of {asked.name}: {', '.join(parts) or 'none'}")
 
     report = Report(asked.name)
     try:
-        importlib.import_module(f"bench.{asked.name}").run(asked.scale, report)
+        chosen.run(asked.scale, report, *([asked.part] if asked.part else []))
     finally:
         # A benchmark that breaks off keeps what it has measured.
         if asked.json is not None:
