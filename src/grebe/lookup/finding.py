@@ -12,12 +12,13 @@ from grebe.files import FileIds
 from grebe.indexes.kind import Entries, Hits, Pruner
 from grebe.indexes.reading import Reader
 from grebe.lookup.answer import Found, Numbers
-from grebe.predicate.tree import FALSE, Or, Predicate
+from grebe.predicate.tree import FALSE, Or, Predicate, columns_of
 
 _logger = logging.getLogger("grebe.lookup")
 NOWHERE = -1
 _MOST_SHARE = 16
 """Where more than one row in so many may match, reading all of them is the shorter way."""
+_RULED_OUT = 10
 _FEW = 20_000
 """So many entries are read without asking what share of the table they are."""
 
@@ -55,19 +56,10 @@ class Finder:
 
     def _parts(self, predicate: Predicate, reader: Reader) -> list[_Part] | None:
         """What indexes say together; None where nothing better is known than to read everything."""
-        best: tuple[int, Pruner, Hits] | None = None
-        for pruner in self.usable(predicate):
-            try:
-                hits = pruner.hits(predicate, reader)
-            except GrebeError as problem:
-                self._warn(pruner, problem)
-                continue
-            most = hits.most
-            if best is None or (most is not None and most < best[0]):
-                best = (most if most is not None else 0, pruner, hits)
+        best = self._best(predicate, reader)
         if best is not None:
-            most, pruner, hits = best
-            if self.rows is not None and most > _FEW and most * _MOST_SHARE > self.rows:
+            pruner, hits = best
+            if self._is_much(hits.most):
                 return None
             try:
                 return [_Part(hits.entries(reader), pruner.covered, (pruner.name,))]
@@ -80,6 +72,24 @@ class Finder:
             if None not in below:
                 return [part for parts in below if parts is not None for part in parts]
         return None
+
+    def _best(self, predicate: Predicate, reader: Reader) -> tuple[Pruner, Hits] | None:
+        """The index that reads least; each column more that it knows is taken to rule out most of the rest."""
+        best: tuple[float, Pruner, Hits] | None = None
+        for pruner in self.usable(predicate):
+            try:
+                hits = pruner.hits(predicate, reader)
+            except GrebeError as problem:
+                self._warn(pruner, problem)
+                continue
+            known = sum(path in pruner.columns for path in columns_of(predicate))
+            weight = (hits.most or 0) / _RULED_OUT**known
+            if best is None or weight < best[0]:
+                best = (weight, pruner, hits)
+        return None if best is None else best[1:]
+
+    def _is_much(self, most: int | None) -> bool:
+        return most is not None and self.rows is not None and most > _FEW and most * _MOST_SHARE > self.rows
 
     def _placed(self, parts: Sequence[_Part]) -> Found:
         covered = self.ids != NOWHERE

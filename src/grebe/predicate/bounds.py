@@ -3,9 +3,10 @@
 A unit is known by its least and greatest value and by its NULLs. Nothing is claimed that a value unknown to the bounds could belie.
 """
 
-from collections.abc import Callable
+import bisect
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,47 @@ def in_order(bounds: Bounds) -> Bounds:
     is none less. (A NaN is greater than all numbers, so only the last units that hold numbers could hide one.)"""
     following = pa.concat_arrays([bounds.low[1:], pa.nulls(min(1, len(bounds.low)), bounds.low.type)])
     return replace(bounds, high=pc.coalesce(bounds.high, following))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Units in the order of the column, those without any value first: where a value lies is found by halving."""
+
+    first: int
+    """The number of the first unit that has values."""
+    lows: list[Any]
+    highs: list[Any]
+
+    def holding(self, values: list[Any]) -> Iterator[tuple[int, int, int]]:
+        """Of values in order: the units between whose bounds some lie, and which of the values (from, to)."""
+        if len(values) == 1:
+            first = bisect.bisect_left(self.highs, values[0])
+            for unit in range(first, bisect.bisect_right(self.lows, values[0], first)):
+                yield self.first + unit, 0, 1
+            return
+        unit = start = 0
+        while start < len(values):
+            unit = bisect.bisect_left(self.highs, values[start], unit)
+            if unit == len(self.highs):
+                return
+            start = bisect.bisect_left(values, self.lows[unit], start)
+            stop = bisect.bisect_right(values, self.highs[unit], start)
+            if start < stop:
+                yield self.first + unit, start, stop
+                # The last of them may go on in the next unit.
+                start = stop if unit + 1 == len(self.lows) or self.lows[unit + 1] > values[stop - 1] else stop - 1
+            unit += 1
+
+
+def stretches(bounds: Bounds) -> Stretches | None:
+    """Of bounds `in_order`; None where one is unknown, or numbers compare in their own way."""
+    first = (
+        int(np.argmin(bounds.all_null)) if len(bounds.all_null) and not bounds.all_null.all() else len(bounds.all_null)
+    )
+    low, high = bounds.low[first:], bounds.high[first:]
+    if bounds.type.is_floating or low.null_count or high.null_count:
+        return None
+    return Stretches(first, low.to_pylist(), high.to_pylist())
 
 
 def _has_plain_order(kind: Type) -> bool:

@@ -3,7 +3,7 @@
 The directory says which files can hold them, the tail of a file which of its chunks, and the chunks hold the entries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.maps import Maps, joined
 from grebe.indexes.content.shape import Shape, shape_of
 from grebe.indexes.kind import FILE_COLUMN, Entries
+from grebe.indexes.lookup.points import Points, points_of
 from grebe.indexes.lookup.root import Ending, Run, read_root
 from grebe.indexes.lookup.tail import Tail, read_tail
 from grebe.indexes.reading import Reader, side_by_side
@@ -32,22 +33,32 @@ _MAPS_AT_ONCE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """One that has to be read, for all its entries or for some of the points."""
+
+    tail: Tail
+    group: int
+    start: int = 0
+    stop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Chunks:
     """Which chunks of an index have to be read for a predicate."""
 
     index: "LookupIndex"
     asked: Predicate
     """What the index knows of the predicate."""
-    places: tuple[tuple[Tail, int], ...]
+    points: Points | None
+    chunks: tuple[Chunk, ...]
 
     @property
     def most(self) -> int:
-        return sum(int(tail.pages.counts[group]) for tail, group in self.places)
+        return sum(one.tail.pages.counts[one.group] for one in self.chunks)
 
     def entries(self, reader: Reader) -> Entries:
-        data = reader.spans([(tail.file, *group_span(tail.pages, group)) for tail, group in self.places])
-        flat = renamed(self.asked, self.index.columns)
-        found = [_matching(*place, part, flat) for place, part in zip(self.places, data, strict=True)]
+        data = reader.spans([(one.tail.file, *group_span(one.tail.pages, one.group)) for one in self.chunks])
+        found = [self._matching(one, part) for one, part in zip(self.chunks, data, strict=True)]
         shape = self.index.shape
         if not found:
             return Entries(np.empty(0, np.int64), _places(shape, None), None)
@@ -55,10 +66,15 @@ class Chunks:
         own = [name for name in whole.column_names if name != FILE_COLUMN and name not in shape.locators]
         return Entries(whole[FILE_COLUMN].to_numpy().astype(np.int64), _places(shape, whole), whole.select(own))
 
-
-def _matching(tail: Tail, group: int, data: bytes, asked: Predicate) -> pa.RecordBatch:
-    batch = decode_group(tail.pages, group, data, uri=tail.file.uri)
-    return batch if asked == TRUE else batch.filter(matches(batch, asked))
+    def _matching(self, chunk: Chunk, data: bytes) -> pa.RecordBatch:
+        batch = decode_group(chunk.tail.pages, chunk.group, data, uri=chunk.tail.file.uri)
+        if self.points is not None:
+            held = self.points.rows_in(batch[self.index.columns[self.points.column]], chunk.start, chunk.stop)
+            batch = batch[held] if isinstance(held, slice) else batch.filter(held)
+            if self.points.exact:
+                return batch
+        flat = renamed(self.asked, self.index.columns)
+        return batch if flat == TRUE or not len(batch) else batch.filter(matches(batch, flat))
 
 
 def _places(shape: Shape, found: pa.Table | None) -> pa.Table | None:
@@ -109,8 +125,26 @@ class LookupIndex:
 
     def hits(self, predicate: Predicate, reader: Reader) -> Chunks:
         asked = about(predicate, self.columns)
-        tails = self._tails([ending for run in self._root(reader) for ending in run.files_for(asked)], reader)
-        return Chunks(self, asked, tuple((tail, group) for tail in tails for group in tail.chunks_for(asked)))
+        runs = self._root(reader)
+        points = points_of(asked, self.shape.on[0].path)
+        if points is not None and all(run.stretches is not None for run in runs):
+            return Chunks(self, asked, points, tuple(self._chunks_with(points, asked, runs, reader)))
+        tails = self._tails([ending for run in runs for ending in run.files_for(asked)], reader)
+        return Chunks(
+            self, asked, None, tuple(Chunk(tail, group) for tail in tails for group in tail.chunks_for(asked))
+        )
+
+    def _chunks_with(self, points: Points, asked: Predicate, runs: Sequence[Run], reader: Reader) -> Iterator[Chunk]:
+        held = [(run.endings[place], start, stop) for run in runs for place, start, stop in run.holding(points)]
+        tails = self._tails([ending for ending, _, _ in held], reader)
+        for tail, (_, start, stop) in zip(tails, held, strict=True):
+            if tail.stretches is None:
+                yield from (Chunk(tail, group, start, stop) for group in tail.chunks_for(asked))
+                continue
+            possible = None if points.exact else frozenset(tail.chunks_for(asked))
+            for group, first, after in tail.chunks_with(points, start, stop):
+                if possible is None or group in possible:
+                    yield Chunk(tail, group, first, after)
 
     def maps(self, reader: Reader) -> Mapping[int, Any]:
         self._root(reader)

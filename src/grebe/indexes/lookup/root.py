@@ -1,6 +1,6 @@
 """The root of an index: which of its files can hold a key. One small read for each run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,10 +11,11 @@ from grebe.formats import DataFile
 from grebe.indexes.content.copies import by_folder, listed
 from grebe.indexes.content.directory import NAME, parse_directory
 from grebe.indexes.content.shape import Shape
+from grebe.indexes.lookup.points import Points
 from grebe.indexes.reading import Reader
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
-from grebe.predicate.bounds import Bounds, bounds_of, by_bounds, in_order
+from grebe.predicate.bounds import Bounds, Stretches, bounds_of, by_bounds, in_order, stretches
 from grebe.predicate.tree import Predicate
 from grebe.predicate.verdicts import judge, must_read
 from grebe.store.protocol import Store
@@ -29,12 +30,17 @@ class Run:
 
     endings: tuple[Ending, ...]
     bounds: Bounds | None = field(repr=False)
+    stretches: Stretches | None = field(repr=False)
 
-    def files_for(self, asked: Predicate) -> list[Ending]:
+    def holding(self, points: Points) -> Iterator[tuple[int, int, int]]:
+        """Files that can hold some of the points, by number, and which of them: (file, from, to)."""
+        return iter(()) if self.stretches is None else self.stretches.holding(points.values)
+
+    def files_for(self, asked: Predicate) -> Sequence[Ending]:
         """Those that can hold an entry for which the predicate is true."""
         bounds = self.bounds
         if bounds is None:
-            return list(self.endings)
+            return self.endings
         verdicts = judge(asked, len(self.endings), lambda one: by_bounds(bounds, one))
         return [self.endings[number] for number in np.flatnonzero(must_read(verdicts)).tolist()]
 
@@ -66,4 +72,7 @@ def _run(table: pa.Table, shape: Shape, store: Store) -> Run:
     low, high = (table[name].combine_chunks() for name in ("min", "max"))
     rows, nulls = table["rows"].to_numpy(), table["nulls"].fill_null(-1).to_numpy()
     bounds = bounds_of(shape.on[0].path, low, high, rows, nulls)
-    return Run(tuple(endings), None if bounds is None else in_order(bounds))
+    if bounds is None:
+        return Run(tuple(endings), None, None)
+    ordered = in_order(bounds)
+    return Run(tuple(endings), ordered, stretches(ordered))

@@ -4,21 +4,19 @@ Of every chunk the bounds of the first key column are known, and of each key col
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from grebe.errors import Unsupported
 from grebe.formats import DataFile
-from grebe.formats.parquet_pages import BloomFilters, Footer, PageMap, bloom_spans, hashes_of, naming, parse_footer
+from grebe.formats.parquet_pages import BloomFilters, Footer, PageMap, bloom_spans, naming, parse_footer
 from grebe.formats.parquet_pages.schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED, FLOAT, INT32, INT64, Leaf
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.bounds import column_of
-from grebe.predicate.arrow_types import physical_type
-from grebe.predicate.bounds import Bounds, Flags, bounds_of, by_bounds, in_order, named
+from grebe.indexes.lookup.points import Points, hashes_in
+from grebe.predicate.bounds import Bounds, Flags, Stretches, bounds_of, by_bounds, in_order, named, stretches
 from grebe.predicate.tree import Column, Compare, In, Literal, Path, Predicate
 from grebe.predicate.types import Type
 from grebe.predicate.verdicts import Verdicts, both, judge, must_read
@@ -42,8 +40,19 @@ class Tail:
     file: DataFile
     pages: PageMap = field(repr=False)
     bounds: Bounds | None = field(repr=False)
+    stretches: Stretches | None = field(repr=False)
     filters: dict[Path, tuple[Leaf, BloomFilters]] = field(repr=False)
     nbytes: int
+
+    def chunks_with(self, points: Points, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """Chunks that can hold some of the points from `start` to `stop`, and which: (chunk, from, to)."""
+        held = self.filters.get(points.column)
+        hashes = None if held is None else points.hashes(held[0])
+        assert self.stretches is not None, "whoever asks has looked"
+        for chunk, first, after in self.stretches.holding(points.values[start:stop]):
+            own = slice(start + first, start + after)
+            if held is None or hashes is None or held[1].may_hold_any(chunk, hashes[own]).any():
+                yield chunk, own.start, own.stop
 
     def chunks_for(self, predicate: Predicate) -> list[int]:
         """Those that can hold an entry for which the (bound and normalised) predicate is true."""
@@ -81,16 +90,8 @@ class Tail:
         if kind.is_floating and (value == 0 or value != value):
             return None
         leaf, filters = self.filters[path]
-        try:
-            (hashed,) = hashes_of(
-                leaf, pa.array([value], physical_type(kind)).cast(_ARROW_OF.get(kind.name, physical_type(kind)))
-            )
-        except (Unsupported, pa.ArrowInvalid):
-            return None
-        return filters.may_hold(int(hashed))
-
-
-_ARROW_OF = {"string": pa.string(), "binary": pa.binary(), "tinyint": pa.int32(), "smallint": pa.int32()}
+        hashes = hashes_in(leaf, [value], kind)
+        return None if hashes is None else filters.may_hold(int(hashes[0]))
 
 
 def read_tail(file: DataFile, data: bytes, keys: Sequence[Chosen]) -> Tail:
@@ -107,7 +108,7 @@ def read_tail(file: DataFile, data: bytes, keys: Sequence[Chosen]) -> Tail:
     first = numbers[keys[0].path]
     bounds = None if first is None else _bounds(footer, first, keys[0])
     size = pages.nbytes + sum(one.nbytes for _, one in filters.values()) + 64 * len(footer.groups)
-    return Tail(file, pages, bounds, filters, size)
+    return Tail(file, pages, bounds, None if bounds is None else stretches(bounds), filters, size)
 
 
 def _filters(footer: Footer, leaf: int, uri: str) -> BloomFilters:
