@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from grebe.errors import Unsupported
+from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.local_time import instants
 from grebe.formats.options import OptionTable
+from grebe.formats.orc_file import HeldFile
+from grebe.formats.orc_layout import Layout, layout_of
 from grebe.formats.protocol import (
     NO_MEMORY,
     ROW_NUMBER,
@@ -20,7 +22,7 @@ from grebe.formats.protocol import (
     wanted_columns,
     without_columns,
 )
-from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.formats.range_file import arrow_errors
 from grebe.formats.reading import Column, Reading
 from grebe.formats.spark_types import TIMESTAMP_NTZ, spark_type, type_text
 from grebe.formats.unite import find_name, unite
@@ -47,12 +49,13 @@ class OrcFormat:
         self.options.check_readable(self.name, dict(reading.options))
         opened = _opened(file)
         wanted = wanted_columns(reading, names)
+        layout = opened.layout()
         row = 0
-        for stripe in range(opened.orc.nstripes):
-            batch = _stripe(opened, stripe, wanted, reading, file)
-            numbers = pa.array(np.arange(row, row + batch.num_rows))
-            yield Located(unite(batch, wanted, file.uri), pa.record_batch([numbers], schema=self.locator.schema))
-            row += batch.num_rows
+        for number, stripe in enumerate(layout.stripes):
+            (batch,) = _stripes(opened, layout, [number], wanted, reading)
+            numbers = pa.array(np.arange(row, row + stripe.rows))
+            yield Located(batch, pa.record_batch([numbers], schema=self.locator.schema))
+            row += stripe.rows
 
     def fetch(
         self,
@@ -62,39 +65,61 @@ class OrcFormat:
         names: Sequence[str] | None = None,
         memory: Memory = NO_MEMORY,
     ) -> pa.Table:
-        """Reads all columns of a stripe that holds a record, and the first column of the others to count their
-        rows."""
+        """Of the stripes that hold a record, the wanted columns, in one reading of their bytes. What is remembered of a file is its
+        tail, with which the next call opens it."""
         rows = locators.column("row").to_numpy()
         wanted = wanted_columns(reading, names)
-        opened = _opened(file)
-        if len(rows) and (rows.min() < 0 or rows.max() >= opened.orc.nrows):
-            raise Unsupported(
-                f"{file.uri} has {opened.orc.nrows} rows, so none with number {rows.max()}", detail="LOCATOR"
-            )
-        if not wanted:
-            return pa.Table.from_batches([without_columns(len(rows))])
-        start, places = 0, np.zeros(len(rows), np.int64)
-        found: list[pa.RecordBatch] = []
-        for stripe in range(opened.orc.nstripes):
-            count = _count(opened, stripe)
-            here = (rows >= start) & (rows < start + count)
-            if here.any():
-                places[here] = rows[here] - start + sum(batch.num_rows for batch in found)
-                found.append(unite(_stripe(opened, stripe, wanted, reading, file), wanted, file.uri))
-            start += count
-        return pa.Table.from_batches(found, schema=pa.schema([column.arrow for column in wanted])).take(
-            pa.array(places)
-        )
+        known = memory.recall(file, lambda: _known(file), lambda made: len(made.tail) + made.layout.nbytes)
+        ends = known.layout.ends
+        total = int(ends[-1]) if len(ends) else 0
+        if len(rows) and (rows.min() < 0 or rows.max() >= total):
+            raise Unsupported(f"{file.uri} has {total} rows, so none with number {rows.max()}", detail="LOCATOR")
+        if not wanted or not len(rows):
+            return _of_no_stripe(wanted, len(rows))
+        stripe_of = np.searchsorted(ends, rows, "right")
+        stripes = np.unique(stripe_of)
+        counts = np.diff(ends, prepend=0)
+        starts = ends - counts
+        moved = np.zeros(len(ends), np.int64)
+        moved[stripes] = np.cumsum(counts[stripes]) - counts[stripes]
+        found = _stripes(_opened(file, known.tail), known.layout, stripes.tolist(), wanted, reading)
+        table = pa.Table.from_batches(found, schema=pa.schema([column.arrow for column in wanted]))
+        return table.take(pa.array(rows - starts[stripe_of] + moved[stripe_of]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What opens a file without reading it again."""
+
+    tail: bytes
+    layout: Layout
+
+
+def _known(file: DataFile) -> _Known:
+    opened = _opened(file)
+    return _Known(opened.raw.tail(), opened.layout())
+
+
+def _of_no_stripe(wanted: Sequence[Column], count: int) -> pa.Table:
+    if not wanted:
+        return pa.Table.from_batches([without_columns(count)])
+    return pa.schema([column.arrow for column in wanted]).empty_table()
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
     orc: orc.ORCFile
-    raw: RangeFile
+    raw: HeldFile
+
+    def layout(self) -> Layout:
+        found = layout_of(self.orc.reader.serialized_file_tail(), self.raw.file)
+        if sum(stripe.rows for stripe in found.stripes) != self.orc.nrows:
+            raise UnreadableFile(f"the stripes of {self.raw.file.uri} have not as many rows as the file", detail="ORC")
+        return found
 
 
-def _opened(file: DataFile) -> _Opened:
-    raw = RangeFile(file)
+def _opened(file: DataFile, tail: bytes | None = None) -> _Opened:
+    raw = HeldFile(file, tail)
     with arrow_errors(raw, "ORC"):
         return _Opened(orc.ORCFile(pa.PythonFile(raw, "r")), raw)
 
@@ -106,16 +131,22 @@ def _type_text(field: pa.Field) -> str:
     return "timestamp" if pa.types.is_timestamp(field.type) else type_text(spark_type(field.type))
 
 
-def _stripe(opened: _Opened, stripe: int, wanted: Sequence[Column], reading: Reading, file: DataFile) -> pa.RecordBatch:
-    schema = opened.orc.schema
-    names = [name for column in wanted if (name := find_name(column.name, schema.names)) is not None]
-    if not names:
-        return without_columns(_count(opened, stripe))
-    with arrow_errors(opened.raw, "ORC"):
-        batch = opened.orc.read_stripe(stripe, names).select(names)
-    types = {name: column.type for column in wanted if (name := find_name(column.name, schema.names)) is not None}
-    arrays = [_timed(batch.column(i), types[name], reading.time_zone, file) for i, name in enumerate(names)]
-    return pa.record_batch(arrays, names=names)
+def _stripes(
+    opened: _Opened, layout: Layout, numbers: Sequence[int], wanted: Sequence[Column], reading: Reading
+) -> list[pa.RecordBatch]:
+    """The wanted columns of these stripes, their bytes read at once."""
+    file, own = opened.raw.file, opened.orc.schema.names
+    types = {name: column.type for column in wanted if (name := find_name(column.name, own)) is not None}
+    if not types:
+        return [unite(without_columns(layout.stripes[number].rows), wanted, file.uri) for number in numbers]
+    opened.raw.hold(layout.spans(file, numbers, list(types)))
+    found = []
+    for number in numbers:
+        with arrow_errors(opened.raw, "ORC"):
+            batch = opened.orc.read_stripe(number, list(types)).select(list(types))
+        arrays = [_timed(batch.column(name), kind, reading.time_zone, file) for name, kind in types.items()]
+        found.append(unite(pa.record_batch(arrays, names=list(types)), wanted, file.uri))
+    return found
 
 
 def _timed(array: pa.Array, wanted: str, zone: str | None, file: DataFile) -> pa.Array:
@@ -132,13 +163,6 @@ def _timed(array: pa.Array, wanted: str, zone: str | None, file: DataFile) -> pa
             f"{file.uri} has timestamps within another type; only Spark can read those of ORC", detail="TYPE"
         )
     return array
-
-
-def _count(opened: _Opened, stripe: int) -> int:
-    if opened.orc.nstripes == 1:
-        return int(opened.orc.nrows)
-    with arrow_errors(opened.raw, "ORC"):
-        return int(opened.orc.read_stripe(stripe, opened.orc.schema.names[:1]).num_rows)
 
 
 ORC = OrcFormat()

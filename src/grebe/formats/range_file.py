@@ -63,7 +63,7 @@ def arrow_errors(raw: RangeFile, kind: str) -> Iterator[None]:
     up in text."""
     try:
         yield
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         if raw.failure is not None:
             raise raw.failure from error
         reason = str(error).partition("\n")[0]
