@@ -21,7 +21,17 @@ from testbed.spark import configured
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-EAGER = Rates(local_open=0.0, remote_open=0.0, task=0.0, stand_in=0.0, doubt=-0.999, margin=-1e9, pruned_unit_rows=1.0)
+EAGER = Rates(
+    local_open=0.0,
+    remote_open=0.0,
+    task=0.0,
+    stand_in=0.0,
+    doubt=-0.999,
+    margin=-1e9,
+    pruned_unit_rows=1.0,
+    inquiry=0.0,
+    entry=0.0,
+)
 """What an index costs is next to nothing, so that these tests do not hang on the cost model: whatever can serve does."""
 LENIENT = grebe.Config(hybrid_max_appended=1.0, hybrid_max_deleted=1.0)
 """However stale an index is, it serves."""

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** Puts a decision into a plan. A scan is replaced together with the filters and projections right above it. */
@@ -27,6 +28,7 @@ final class Rewrite {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Map<LogicalRelation, StandIn> standIns = new IdentityHashMap<>();
+  private final Map<LogicalRelation, LogicalRelation> narrowed = new IdentityHashMap<>();
   private final Map<LogicalRelation, JsonNode> answers = new IdentityHashMap<>();
   /** The place of an attribute in the order of the index that it comes from. */
   private final Map<Long, Integer> ranks = new HashMap<>();
@@ -38,12 +40,29 @@ final class Rewrite {
       standIns.put(relation, new StandIn(bridge, relation, each));
       standIns.get(relation).rank(ranks);
     }
+    for (JsonNode each : all.get("narrowed")) {
+      LogicalRelation relation = relations.get(each.get("relation").asInt());
+      narrowed.put(relation, narrowed(bridge, relation, each));
+    }
     for (JsonNode each : all.get("answers")) {
       answers.put(relations.get(each.get("relation").asInt()), each.get("values"));
     }
   }
 
+  /** The same relation, of which some files are not read. What is known of the table's size does not hold for it. */
+  private static LogicalRelation narrowed(Bridge bridge, LogicalRelation original, JsonNode decision) {
+    HadoopFsRelation whole = (HadoopFsRelation) original.relation();
+    Narrowed files = new Narrowed(whole.location(), bridge.snapshots.get(decision.get("snapshot").asText()),
+        Snapshot.parse(decision.get("without").asText()), decision.get("by").asText());
+    scala.collection.immutable.Map options = (scala.collection.immutable.Map) whole.options().updated(Rewriting.MARK, "narrowed");
+    return Scala.withRelation(original, new HadoopFsRelation(files, whole.partitionSchema(), whole.dataSchema(), whole.bucketSpec(),
+        whole.fileFormat(), options, whole.sparkSession()), original.output());
+  }
+
   LogicalPlan of(LogicalPlan plan) {
+    if (narrowed.containsKey(plan)) {
+      return narrowed.get(plan);
+    }
     LogicalRelation leaf = leaf(plan);
     if (leaf != null && standIns.containsKey(leaf)) {
       return standIns.get(leaf).of(withSubqueries(chain(plan)));

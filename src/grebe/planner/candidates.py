@@ -53,17 +53,10 @@ def asked_of(relation: Relation) -> Asked:
 
 def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, config: Config) -> Candidate | Reason:
     relation = asked.relation
-    refuse = _Refusal(relation, index.name)
-    if relation.obstacle is not None:
-        return refuse(relation.obstacle.code, **relation.obstacle.arguments)
-    if index.state != ACTIVE:
-        return refuse(Code.NOT_ACTIVE, state=index.state)
-    if index.set_aside:
-        return refuse(Code.SET_ASIDE, why=index.set_aside)
-    if query.only is not None and not _names(query.only, index):
-        return refuse(Code.EXCLUDED, by="lake.only or a hint")
-    if query.without and _names(query.without, index):
-        return refuse(Code.EXCLUDED, by="lake.without or a hint")
+    refuse = Refusal(relation, index.name)
+    out = ruled_out(relation, index, query, refuse)
+    if out is not None:
+        return out
     copy = index.copy
     if copy is None:
         return refuse(Code.NO_STAND_IN, kind=index.kind)
@@ -78,6 +71,24 @@ def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, 
     return Candidate(relation, table, index.name, copy, content_of(copy), keep, covered)
 
 
+def ruled_out(
+    relation: Relation, index: KnownIndex, query: Query, refuse: "Refusal", in_place: bool = False
+) -> Reason | None:
+    """Why an index is not considered at all. `in_place`: for reading the table's own files, which know their names."""
+    obstacle = relation.obstacle
+    if obstacle is not None and not (in_place and obstacle.code == Code.USES_FILE_METADATA):
+        return refuse(obstacle.code, **obstacle.arguments)
+    if index.state != ACTIVE:
+        return refuse(Code.NOT_ACTIVE, state=index.state)
+    if index.set_aside:
+        return refuse(Code.SET_ASIDE, why=index.set_aside)
+    if query.only is not None and not _names(query.only, index):
+        return refuse(Code.EXCLUDED, by="lake.only or a hint")
+    if query.without and _names(query.without, index):
+        return refuse(Code.EXCLUDED, by="lake.without or a hint")
+    return None
+
+
 def _names(names: frozenset[str], index: KnownIndex) -> bool:
     """The log knows no two indexes whose names differ in case only."""
     return index.name in names or index.name.casefold() in {name.casefold() for name in names}
@@ -89,7 +100,9 @@ def serves(copy: Copy, path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
+class Refusal:
+    """Makes the reasons why an index does not serve a relation."""
+
     relation: Relation
     index: str
 
@@ -97,21 +110,29 @@ class _Refusal:
         return Reason(code, self.index, arguments, self.relation.name)
 
 
-def _columns(asked: Asked, copy: Copy, refuse: _Refusal) -> Reason | None:
+def _columns(asked: Asked, copy: Copy, refuse: Refusal) -> Reason | None:
     relation = asked.relation
     names = sorted({path[0] for path in relation.required})
     served = [name for name in names if any(path[0] == name for path in copy.columns)]
-    if not copy.reading.agrees_on(relation.reading, served):
-        differs = _differences(copy.reading, relation.reading)
-        if differs:
-            return refuse(Code.READ_DIFFERENTLY, differs=differs)
-        return refuse(Code.COL_SCHEMA_MISMATCH, columns=_changed(copy.reading, relation.reading, served))
+    different = differences(copy.reading, relation.reading, served, refuse)
+    if different is not None:
+        return different
     missing = [path for path in sorted(relation.required) if not serves(copy, path)]
     if missing:
         return refuse(Code.MISSING_REQUIRED_COL, columns=list(map(column_sql, missing)))
     if copy.where is not None and not implies(asked.predicate, copy.where):
         return refuse(Code.PARTIAL_NOT_IMPLIED, columns=list(map(column_sql, sorted(columns_of(copy.where)))))
     return None
+
+
+def differences(one: Reading, other: Reading, names: list[str], refuse: Refusal) -> Reason | None:
+    """Whether an index that was made from one reading says nothing of another, as far as these columns go."""
+    if one.agrees_on(other, names):
+        return None
+    differs = _differences(one, other)
+    if differs:
+        return refuse(Code.READ_DIFFERENTLY, differs=differs)
+    return refuse(Code.COL_SCHEMA_MISMATCH, columns=_changed(one, other, names))
 
 
 def _differences(one: Reading, other: Reading) -> list[str]:
@@ -128,7 +149,7 @@ def _changed(one: Reading, other: Reading, names: list[str]) -> list[str]:
     return [column_sql((name,)) for name in looked_at if mine.get(name) != theirs.get(name)]
 
 
-def _files(covered: Coverage, copy: Copy, config: Config, refuse: _Refusal) -> Reason | None:
+def _files(covered: Coverage, copy: Copy, config: Config, refuse: Refusal) -> Reason | None:
     if not covered.served:
         return refuse(Code.NO_COMMON_FILES)
     if not config.hybrid and not covered.exact:

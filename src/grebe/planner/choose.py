@@ -9,15 +9,17 @@ from grebe.config import Config
 from grebe.planner.candidates import Asked, Candidate, asked_of, candidate
 from grebe.planner.content import first_sorted
 from grebe.planner.cost import MEASURED, Meter, Rates
-from grebe.planner.decision import Choice, Decision, StandIn
+from grebe.planner.decision import Choice, Decision, Narrow, StandIn, indexes_of
+from grebe.planner.inquiry import Inquiry
 from grebe.planner.metadata import answers
+from grebe.planner.narrowing import Narrowed, helping, narrowed
 from grebe.planner.not_chosen import NotChosen
-from grebe.planner.options import Option, StandInOptions, read_counts
+from grebe.planner.options import Option, StandInOptions, narrowed_option, plain_option, read_counts
 from grebe.planner.plans import Plan, estimate, options_of
 from grebe.planner.profile import Profile, profile
 from grebe.planner.programme import Offer, Programme
 from grebe.planner.query import Join, Query
-from grebe.planner.reasons import RANK, Reason
+from grebe.planner.reasons import RANK, Code, Reason
 from grebe.planner.shapes import Attributes, every_node, repeated
 from grebe.planner.tables import KnownTable
 from grebe.predicate.tree import Path
@@ -27,17 +29,34 @@ MOST_CANDIDATES = 6
 
 
 def choose(
-    query: Query, tables: Mapping[str, KnownTable], config: Config, *, why: bool = True, rates: Rates = MEASURED
+    query: Query,
+    tables: Mapping[str, KnownTable],
+    config: Config,
+    *,
+    why: bool = True,
+    rates: Rates = MEASURED,
+    inquiry: Inquiry | None = None,
 ) -> Decision:
-    """What each scan is read from. Without `why` the reasons for what is not used are left out, which saves most of the time."""
-    return _Choice(query, tables, config, Meter(query.settings, rates)).decision(why)
+    """What each scan is read from. Without `why` the reasons for what is not used are left out, which saves most of the time.
+    Without `inquiry` no index is asked which files it leaves out."""
+    return _Choice(query, tables, config, Meter(query.settings, rates), inquiry).decision(why)
 
 
 class _Choice:
     """The state of one decision, from the checks to the reasons."""
 
-    def __init__(self, query: Query, tables: Mapping[str, KnownTable], config: Config, meter: Meter) -> None:
+    def __init__(
+        self,
+        query: Query,
+        tables: Mapping[str, KnownTable],
+        config: Config,
+        meter: Meter,
+        inquiry: Inquiry | None,
+    ) -> None:
         self._query = query
+        self._config = config
+        self._inquiry = inquiry
+        self._narrowed: dict[int, Option] = {}
         self._meter = meter
         self._attributes = Attributes(query)
         self._refused: list[tuple[str, Reason]] = []
@@ -48,9 +67,8 @@ class _Choice:
             table = tables.get(relation.table) if relation.table is not None else None
             asked = asked_of(relation)
             candidates = self._examine(asked, table, config)
-            self._profiles[relation.number] = profile(
-                asked, candidates, table, joined.get(relation.number, frozenset())
-            )
+            guessed = profile(asked, candidates, table, joined.get(relation.number, frozenset()))
+            self._profiles[relation.number] = self._narrow(guessed, table) if table is not None else guessed
         self._programme = Programme(query, self._attributes, repeated(query, self._attributes), self._profiles, meter)
 
     def _joined(self) -> dict[int, frozenset[Path]]:
@@ -83,6 +101,21 @@ class _Choice:
             self._candidates[relation.number] = found
         return found
 
+    def _narrow(self, guessed: Profile, table: KnownTable) -> Profile:
+        """Asks the indexes that prune. What they find is a better guess than any."""
+        if self._inquiry is None or all(index.pruner is None for index in table.indexes):
+            return guessed
+        helpful, refused = helping(guessed.asked, table, self._query, self._config)
+        if helpful:
+            affordable = self._meter.affordable(plain_option(guessed, self._meter).cost)
+            left, more = narrowed(guessed.asked, table, helpful, affordable, self._inquiry)
+            refused += more
+            if left is not None:
+                guessed = _better(guessed, left)
+                self._narrowed[guessed.relation.number] = narrowed_option(left, guessed, self._meter)
+        self._refused += [(table.uri, reason) for reason in refused]
+        return guessed
+
     def decision(self, why: bool) -> Decision:
         before = self._programme.run({})
         answered = answers(self._query, self._candidates)
@@ -93,17 +126,23 @@ class _Choice:
             better = self._programme.run(stand_ins, counts, answered)
             if _cost(better) < _cost(plans) * (1.0 - self._meter.rates.margin):
                 plans = better
-        taken = [option for option in options_of(plans) if option.candidate is not None]
-        choices: list[Choice] = [*answered.values(), *(_stand_in(option) for option in taken)]
+        choices: list[Choice] = [*answered.values()]
+        for option in options_of(plans):
+            if option.candidate is not None:
+                choices.append(_stand_in(option, option.candidate))
+            elif option.narrowed is not None:
+                choices.append(_narrow(option.narrowed))
         choices.sort(key=attrgetter("relation"))
         reasons = self._reasons(choices, plans, counts, frozenset(answered)) if why else ()
         return Decision(tuple(choices), reasons, estimate(before), estimate(plans))
 
     def _offers(self) -> dict[int, Sequence[Offer]]:
         offers: dict[int, Sequence[Offer]] = {}
-        for number, found in self._candidates.items():
+        for number in self._candidates.keys() | self._narrowed.keys():
+            found = self._candidates.get(number, [])
             stand_ins = [self._options(one) for one in self._promising(number, found)]
-            offers[number] = (self._programme.plain(number), *stand_ins)
+            files = [self._narrowed[number]] if number in self._narrowed else []
+            offers[number] = (self._programme.plain(number), *files, *stand_ins)
         return offers
 
     def _options(self, one: Candidate) -> StandInOptions:
@@ -123,25 +162,47 @@ class _Choice:
         self, choices: Sequence[Choice], plans: list[Plan], counts: frozenset[int], answered: frozenset[int]
     ) -> tuple[Reason, ...]:
         """One for every index that is not used; of several scans of its table, about the one where it came closest."""
-        chosen = {option.candidate.relation.number: option for option in options_of(plans) if option.candidate}
+        chosen = {
+            source.relation.number: option
+            for option in options_of(plans)
+            if (source := option.candidate or option.narrowed) is not None
+        }
+
+        def cost_of(number: int, offer: Offer) -> float:
+            fixed: dict[int, Sequence[Offer]] = {number: (option,) for number, option in chosen.items()}
+            return _cost(self._programme.run({**fixed, number: (offer,)}, counts, answered))
 
         def cost_with(one: Candidate) -> float:
-            fixed: dict[int, Sequence[Offer]] = {number: (option,) for number, option in chosen.items()}
-            return _cost(self._programme.run({**fixed, one.relation.number: (self._options(one),)}, counts, answered))
+            return cost_of(one.relation.number, self._options(one))
 
+        applied = {choice.relation: choice.index for choice in choices}
         explain = NotChosen(
             self._query,
             self._attributes,
             self._candidates,
             plans,
-            {choice.relation: choice.index for choice in choices},
+            applied,
             cost_with,
         )
-        used = {(choice.table, choice.index) for choice in choices}
+        used = {(choice.table, index) for choice in choices for index in indexes_of(choice)}
         closest: dict[tuple[str, str, str], Reason] = {}
         unused = [(uri, reason) for uri, reason in self._refused if (uri, reason.index) not in used]
         for found in self._candidates.values():
             unused += [(one.table.uri, explain.reason(one)) for one in found if (one.table.uri, one.index) not in used]
+        for number, option in self._narrowed.items():
+            assert option.narrowed is not None
+            left = option.narrowed
+            for index in left.indexes:
+                if (left.table.uri, index) not in used:
+                    if number in applied:
+                        reason = Reason(
+                            Code.ANOTHER_INDEX_APPLIED, index, {"applied": applied[number]}, left.relation.name
+                        )
+                    else:
+                        costs = {"with_ms": cost_of(number, option), "without_ms": _cost(plans)}
+                        rounded = {name: round(cost, 1) for name, cost in costs.items()}
+                        reason = Reason(Code.NOT_CHEAPER, index, rounded, left.relation.name)
+                    unused.append((left.table.uri, reason))
         for uri, reason in unused:
             # Without an index it is about the relation itself.
             key = (uri, reason.index, "" if reason.index else reason.relation)
@@ -154,9 +215,28 @@ def _cost(plans: list[Plan]) -> float:
     return sum(plan.cost for plan in plans)
 
 
-def _stand_in(option: Option) -> StandIn:
-    one = option.candidate
-    assert one is not None
+def _better(guessed: Profile, left: Narrowed) -> Profile:
+    """The rows that an index has counted, and the share of them that are guessed of the files that it does not know."""
+    unknown = 1.0 - left.table.bytes_of(left.known) / left.relation.bytes if left.relation.bytes else 0.0
+    most = left.records + guessed.passing * unknown
+    return replace(guessed, passing=max(1.0, min(guessed.passing, most)))
+
+
+def _narrow(left: Narrowed) -> Narrow:
+    return Narrow(
+        relation=left.relation.number,
+        index=left.indexes[0],
+        table=left.table.uri,
+        without=left.without,
+        files=left.files,
+        files_of=len(left.relation.listed) + left.relation.unregistered_files,
+        uncovered=left.uncovered,
+        name=left.relation.name,
+        others=left.indexes[1:],
+    )
+
+
+def _stand_in(option: Option, one: Candidate) -> StandIn:
     return StandIn(
         relation=one.relation.number,
         index=one.index,

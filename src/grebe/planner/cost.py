@@ -58,6 +58,12 @@ class Rates:
     """By so much of a scan's cost a stand-in must be better: what is not modelled must not make a query slower."""
     margin: float = 0.15
     """By so much the whole plan must be cheaper than without any index."""
+    inquiry: float = 2e-3
+    """Asking an index about a predicate; elapsed, on the driver."""
+    entry: float = 120e-9
+    """Reading one entry of an index that prunes."""
+    inquiry_share: float = 0.1
+    """Of a scan's cost, what may be spent on entries that may turn out to leave no file out."""
     pruned_unit_rows: float = 20_000
     """Rows of a page: the least that is read of a sorted file."""
 
@@ -161,6 +167,14 @@ class Meter:
 
     def stand_in(self, scan: float) -> float:
         return _MILLISECONDS * self.rates.stand_in + scan * self.rates.doubt
+
+    def affordable(self, scan: float) -> float:
+        """Entries that may be read in the hope to make a scan of this cost cheaper; less than 0: not even asking pays."""
+        rates = self.rates
+        left = scan / _MILLISECONDS * rates.inquiry_share
+        if left * 2 < rates.inquiry:
+            return -1.0
+        return left / rates.entry if rates.entry else math.inf
 
     def _tasks(self, tasks: float) -> float:
         return tasks * self.rates.task / self.settings.cores

@@ -61,7 +61,32 @@ class FromMetadata:
     """The relation, as the query names it."""
 
 
-Choice: TypeAlias = StandIn | FromMetadata
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """Read the files of the table themselves, but none of those that are known to hold no row of the query."""
+
+    relation: int
+    index: str
+    """That which says most."""
+    table: str
+    without: FileIds
+    """Files that are not read."""
+    files: int
+    """Files that are read, of how many."""
+    files_of: int
+    uncovered: int
+    """How many of those that are read no index knows."""
+    name: str = ""
+    """The relation, as the query names it."""
+    others: tuple[str, ...] = ()
+    """Further indexes by which files were left out."""
+
+
+Choice: TypeAlias = StandIn | Narrow | FromMetadata
+
+
+def indexes_of(choice: Choice) -> tuple[str, ...]:
+    return (choice.index, *choice.others) if isinstance(choice, Narrow) else (choice.index,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +99,4 @@ class Decision:
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(choice.index for choice in self.choices))
+        return tuple(dict.fromkeys(index for choice in self.choices for index in indexes_of(choice)))

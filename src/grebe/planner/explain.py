@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grebe.planner.decision import Choice, Decision, Estimate, FromMetadata
+from grebe.planner.decision import Choice, Decision, Estimate, FromMetadata, Narrow, indexes_of
 from grebe.planner.reasons import Reason
 
 _INDENT = "  "
@@ -70,6 +70,14 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
     data: dict[str, Any] = {"relation": choice.name, "table": choice.table, "index": choice.index}
     if isinstance(choice, FromMetadata):
         return data | {"how": "metadata"}
+    if isinstance(choice, Narrow):
+        return data | {
+            "how": "files",
+            "indexes": list(indexes_of(choice)),
+            "files": choice.files,
+            "files_of": choice.files_of,
+            "files_not_covered": choice.uncovered,
+        }
     return data | {
         "how": "stand-in",
         "buckets": choice.buckets,
@@ -85,6 +93,12 @@ def _choice_lines(choice: Choice) -> list[str]:
     title = f"{choice.name or choice.table}: {choice.index}"
     if isinstance(choice, FromMetadata):
         return [f"{title}, answered from what is known of its files, without reading them"]
+    if isinstance(choice, Narrow):
+        lines = [
+            f"{choice.name or choice.table}: {' and '.join(indexes_of(choice))}, "
+            f"{choice.files:,} of {choice.files_of:,} files of the table"
+        ]
+        return [*lines, f"{_INDENT}{choice.uncovered:,} of them are not covered"] if choice.uncovered else lines
     how = f"{choice.buckets} hash partitions" + (" in order" if choice.ordered else "")
     files = f"{len(choice.content)} of {choice.copy.content.num_rows} index files"
     lines = [f"{title}, {files}" + (f", as {how}" if choice.buckets else "")]

@@ -3,13 +3,14 @@ with its cost and with what it brings to the rest of the plan."""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from grebe.planner.candidates import Candidate
 from grebe.planner.content import first_sorted, path_of
 from grebe.planner.cost import Meter
+from grebe.planner.narrowing import Narrowed
 from grebe.planner.profile import Profile
 from grebe.planner.selectivity import share_within
 from grebe.planner.shapes import Attributes, Class
@@ -57,6 +58,8 @@ class Option:
     bytes: int
     shuffled_bytes: float = 0.0
     sorts: int = 0
+    narrowed: Narrowed | None = None
+    """Only some of the files as they are."""
 
 
 def plain_option(profile: Profile, meter: Meter) -> Option:
@@ -67,6 +70,28 @@ def plain_option(profile: Profile, meter: Meter) -> Option:
     read = relation.bytes * profile.share * profile.opened
     return Option(
         None, 0, False, cost, None, (), tasks, _table_size(profile), math.ceil(files * profile.opened), round(read)
+    )
+
+
+def narrowed_option(narrowed: Narrowed, profile: Profile, meter: Meter) -> Option:
+    """What an index leaves of the files; of these, what the partitions leave is not known."""
+    relation = profile.relation
+    share = narrowed.bytes / relation.bytes if relation.bytes else 1.0
+    tasks = meter.scan_tasks(narrowed.bytes, narrowed.files)
+    whole = replace(profile, opened=min(1.0, profile.opened / max(share, profile.opened)))
+    cost = _source_scan(whole, meter, narrowed.bytes, profile.rows * share, narrowed.files, tasks)
+    return Option(
+        None,
+        0,
+        False,
+        cost + meter.stand_in(cost),
+        None,
+        (),
+        tasks,
+        narrowed.bytes * projected_share(relation),
+        math.ceil(narrowed.files * whole.opened),
+        round(narrowed.bytes * profile.share * whole.opened),
+        narrowed=narrowed,
     )
 
 

@@ -40,6 +40,8 @@ class Code(StrEnum):
     BROADCAST_INSTEAD = "BROADCAST_INSTEAD"
     NO_AVAIL_JOIN_INDEX_PAIR = "NO_AVAIL_JOIN_INDEX_PAIR"
     NO_COMPATIBLE_JOIN_INDEX_PAIR = "NO_COMPATIBLE_JOIN_INDEX_PAIR"
+    TOO_MANY_ROWS = "TOO_MANY_ROWS"
+    NOTHING_LEFT_OUT = "NOTHING_LEFT_OUT"
     NOT_CHEAPER = "NOT_CHEAPER"
     ANOTHER_INDEX_APPLIED = "ANOTHER_INDEX_APPLIED"
 
@@ -90,6 +92,10 @@ SENTENCES: Mapping[str, str] = {
     "pay (" + _ESTIMATES + "): create one there",
     Code.NO_COMPATIBLE_JOIN_INDEX_PAIR: "index {index} has {buckets} buckets and index {pair} of {other} has {pair_buckets}, which "
     "no number above 1 divides: create both with the same number",
+    Code.TOO_MANY_ROWS: "index {index} may find {rows:,} rows of {relation}, and looking up so many takes longer "
+    "than reading all files",
+    Code.NOTHING_LEFT_OUT: "rows that index {index} finds lie in every file of {relation} that it knows, so that none "
+    "can be left out",
     Code.NOT_CHEAPER: "index {index} does not pay: " + _ESTIMATES,
     Code.ANOTHER_INDEX_APPLIED: "index {applied} serves {relation} better than index {index}",
 }

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grebe.files import FileIds
-from grebe.indexes.kind import Copy
+from grebe.indexes.kind import Copy, Pruner
 
 _FEW = 64
 """So many ranges are summed up one by one; of more, the single files are gathered at once."""
@@ -21,6 +21,7 @@ class KnownIndex:
     copy: Copy | None
     set_aside: str = ""
     """Why this session does not use it though it is active: a file of it was missing or damaged."""
+    pruner: Pruner | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,14 @@ from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.files import FileIds
 from grebe.formats import Column, Reading
+from grebe.formats.byte_cache import ByteCache
 from grebe.formats.spark_types import type_json
 from grebe.planner.choose import choose
 from grebe.planner.decision import Decision
+from grebe.planner.inquiry import Inquiry
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
+from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.predicate.tree import TRUE
 from grebe.spark import readings, rewrite
 from grebe.spark.read_plan import SETTINGS, read_plan
@@ -45,6 +48,7 @@ class Planning:
         self.tables = tables
         self._shim = shim
         self._config = config
+        self._inquiry = Inquiry(ByteCache(config.cache_bytes), self._damaged)
         self._cores = int(shim.context.defaultParallelism)
         self._parts: dict[str, str] = {}
         """Of questions whose end has not come yet. One thread asks a question, so that its parts come one after the other."""
@@ -53,6 +57,8 @@ class Planning:
         shim.bridge.setSettings(shim.java_list([*readings.SETTINGS, *SETTINGS]))
 
     def configure(self, config: Config) -> None:
+        if config.cache_bytes != self._config.cache_bytes:
+            self._inquiry = Inquiry(ByteCache(config.cache_bytes), self._damaged)
         self._config = config
         self.tables.configure(config)
 
@@ -74,9 +80,12 @@ class Planning:
         tables = {one.table.uri: one.table for one in found.values()}
         if not tables and not asked["token"]:
             return ""
-        decision = choose(query, tables, self._config, why=bool(asked["token"]))
+        decision = choose(query, tables, self._config, why=bool(asked["token"]), inquiry=self._inquiry)
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
+
+    def _damaged(self, table: KnownTable, index: KnownIndex, problem: GrebeError) -> None:
+        self.tables.set_aside(table.uri, index.name, problem.code)
 
     def await_under(self, token: str) -> None:
         with self._lock:

@@ -6,7 +6,7 @@ from typing import Any
 
 from grebe.files import FileIds
 from grebe.indexes.kind import FILE_COLUMN
-from grebe.planner.decision import Decision, FromMetadata, StandIn
+from grebe.planner.decision import Decision, FromMetadata, Narrow, StandIn, indexes_of
 from grebe.planner.query import Query, Relation
 
 
@@ -14,17 +14,28 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
     """Empty if nothing is to be done. `snapshots`: table -> its registered files in the JVM."""
     if not decision.choices:
         return ""
-    stand_ins, answers = [], []
+    stand_ins, narrowed, answers = [], [], []
     for choice in decision.choices:
         if isinstance(choice, FromMetadata):
             answers.append(_answer(choice))
+        elif isinstance(choice, Narrow):
+            narrowed.append(_narrow(choice, snapshots[choice.table]))
         else:
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
-    return json.dumps({"stand_ins": stand_ins, "answers": answers})
+    return json.dumps({"stand_ins": stand_ins, "narrowed": narrowed, "answers": answers})
 
 
 def _answer(choice: FromMetadata) -> dict[str, Any]:
     return {"relation": choice.relation, "values": [None if value is None else str(value) for value in choice.values]}
+
+
+def _narrow(choice: Narrow, snapshot: str) -> dict[str, Any]:
+    return {
+        "relation": choice.relation,
+        "by": ", ".join(indexes_of(choice)),
+        "without": _ranges(choice.without),
+        "snapshot": snapshot,
+    }
 
 
 def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, Any]:

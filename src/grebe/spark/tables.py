@@ -17,7 +17,7 @@ from grebe.clock import SYSTEM, Clock
 from grebe.config import Config
 from grebe.errors import GrebeError, TableNotFound
 from grebe.files import RegisteredFiles, canonical_uri
-from grebe.indexes.kind import Copy
+from grebe.indexes.kind import Copy, Pruner
 from grebe.indexes.registry import kind_named
 from grebe.log.commit import Log
 from grebe.log.entry import ContentFile
@@ -61,7 +61,7 @@ class _Followed:
         self._session = session
         self._sent = 0
         self._count = 0
-        self._copies: dict[str, tuple[IndexState, Copy | None]] = {}
+        self._roles: dict[str, tuple[IndexState, Copy | None, Pruner | None]] = {}
         self._aside: dict[str, tuple[tuple[ContentFile, ...], str]] = {}
         """Content that is not used any more, and why; once the index has other content it is used again."""
         self._found: Found | None = None
@@ -77,6 +77,11 @@ class _Followed:
                 self.looked_at = moment
             return self._found
 
+    @property
+    def uri(self) -> str:
+        """Of the table."""
+        return self._found.table.uri if self._found is not None else ""
+
     def forget(self) -> None:
         with self.lock:
             self.looked_at = -1e9
@@ -90,6 +95,16 @@ class _Followed:
                     _logger.warning("event=index_set_aside index=%s why=%s", index.name, why)
                     self._aside[index.name] = (index.content, why)
                     self._found = self._known()
+
+    def set_aside(self, name: str, why: str) -> None:
+        """An index that could not be asked; said once."""
+        with self.lock:
+            index = self._log.state.indexes.get(name)
+            known = self._aside.get(name)
+            if index is not None and (known is None or known[0] != index.content):
+                _logger.warning("event=index_set_aside index=%s code=%s", name, why)
+                self._aside[name] = (index.content, why)
+                self._found = self._known()
 
     def _known(self) -> Found:
         state = self._log.state
@@ -118,21 +133,22 @@ class _Followed:
         if content != index.content:
             aside = ""
         try:
-            copy = self._copy(index) if index.state == ACTIVE and not aside else None
+            copy, pruner = self._roles_of(index) if index.state == ACTIVE and not aside else (None, None)
         except GrebeError as problem:
             _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
-            copy, aside = None, problem.code
+            copy, pruner, aside = None, None, problem.code
             self._aside[index.name] = (index.content, aside)
-        return KnownIndex(index.name, index.spec.kind, index.state, copy, aside)
+        return KnownIndex(index.name, index.spec.kind, index.state, copy, aside, pruner)
 
-    def _copy(self, index: IndexState) -> Copy | None:
-        known = self._copies.get(index.name)
+    def _roles_of(self, index: IndexState) -> tuple[Copy | None, Pruner | None]:
+        known = self._roles.get(index.name)
         if known is None or known[0] != index:
-            copy = kind_named(index.spec.kind).copy_of(index, self._log.store)
+            kind = kind_named(index.spec.kind)
+            copy, pruner = kind.copy_of(index, self._log.store), kind.pruner_of(index, self._log.store)
             if copy is not None:
                 self._announce(copy)
-            self._copies[index.name] = known = (index, copy)
-        return known[1]
+            self._roles[index.name] = known = (index, copy, pruner)
+        return known[1:]
 
     def _announce(self, copy: Copy) -> None:
         if not self._shim.bridge.hasContent(copy.key):
@@ -196,6 +212,14 @@ class Tables:
             followed = [(place, log) for place, log in self._by_place.items() if path.startswith(f"{place}/data/")]
         for place, log in followed:
             log.lost(path.removeprefix(f"{place}/"), f"{path} is missing or cannot be read")
+
+    def set_aside(self, table: str, index: str, why: str) -> None:
+        """An index of this table is damaged, and not used in this session any more."""
+        with self._lock:
+            followed = list(self._by_place.values())
+        for log in followed:
+            if log.uri == table:
+                log.set_aside(index, why)
 
     def known(self) -> list[Found]:
         """Every table with indexes that was met."""

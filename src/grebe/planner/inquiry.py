@@ -1,0 +1,43 @@
+"""Indexes asked about a predicate. What they answer is kept, as the optimizer asks again until nothing changes."""
+
+from collections.abc import Callable
+
+from grebe.errors import GrebeError
+from grebe.formats.byte_cache import ByteCache
+from grebe.indexes.kind import Entries, Hits
+from grebe.indexes.reading import Reader
+from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.predicate.tree import Predicate
+
+Failed = Callable[[KnownTable, KnownIndex, GrebeError], None]
+_ENTRY_BYTES = 8
+
+
+class Inquiry:
+    """`failed` hears of an index that is damaged, which then knows nothing."""
+
+    def __init__(self, cache: ByteCache, failed: Failed) -> None:
+        self._cache = cache
+        self._failed = failed
+
+    def hits(self, table: KnownTable, index: KnownIndex, predicate: Predicate) -> Hits | None:
+        if index.pruner is None:
+            return None
+        try:
+            return index.pruner.hits(predicate, Reader(self._cache))
+        except GrebeError as problem:
+            self._failed(table, index, problem)
+            return None
+
+    def entries(self, table: KnownTable, index: KnownIndex, predicate: Predicate, hits: Hits) -> Entries | None:
+        key = ("entries", table.uri, index.name, table.log_version, predicate)
+        try:
+            return self._cache.made(key, lambda: hits.entries(Reader(self._cache)), _size)
+        except GrebeError as problem:
+            self._failed(table, index, problem)
+            return None
+
+
+def _size(entries: Entries) -> int:
+    parts = (entries.locators, entries.values)
+    return len(entries.files) * _ENTRY_BYTES + sum(int(part.nbytes) for part in parts if part is not None)

@@ -1,0 +1,121 @@
+"""Which files of a scan hold no row of the query, as its indexes say. An index speaks only of files that it covers; what none of
+them covers is read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from grebe.config import Config
+from grebe.files import FileIds
+from grebe.planner.candidates import Asked, Refusal, differences, ruled_out
+from grebe.planner.inquiry import Inquiry
+from grebe.planner.query import Query, Relation
+from grebe.planner.reasons import Code, Reason
+from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.predicate.text import column_sql
+
+_NONE = FileIds.of([])
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is left of a scan, by the indexes named here, the one that says most first."""
+
+    relation: Relation
+    table: KnownTable
+    indexes: tuple[str, ...]
+    without: FileIds
+    """Files of the scan that need not be read."""
+    known: FileIds
+    """Files of the scan that some of the indexes cover."""
+    records: int
+    """So many rows of the covered files can be in the query, at most."""
+
+    @property
+    def files(self) -> int:
+        return len(self.relation.listed) - len(self.without) + self.relation.unregistered_files
+
+    @property
+    def uncovered(self) -> int:
+        return len(self.relation.listed) - len(self.known) + self.relation.unregistered_files
+
+    @property
+    def bytes(self) -> int:
+        return self.relation.bytes - self.table.bytes_of(self.without)
+
+
+def helping(
+    asked: Asked, table: KnownTable, query: Query, config: Config
+) -> tuple[list[tuple[KnownIndex, FileIds]], list[Reason]]:
+    """The indexes that can say something of the predicate, with the files of the scan that they know; and why others cannot."""
+    found, refused = [], []
+    for index in table.indexes:
+        if index.pruner is not None:
+            known = _known(asked, index, query, config)
+            if isinstance(known, Reason):
+                refused.append(known)
+            else:
+                found.append((index, known))
+    return found, refused
+
+
+def _known(asked: Asked, index: KnownIndex, query: Query, config: Config) -> FileIds | Reason:
+    relation, pruner = asked.relation, index.pruner
+    assert pruner is not None
+    refuse = Refusal(relation, index.name)
+    out = ruled_out(relation, index, query, refuse, in_place=True)
+    if out is not None:
+        return out
+    differs = differences(pruner.reading, relation.reading, sorted({path[0] for path in pruner.columns}), refuse)
+    if differs is not None:
+        return differs
+    known = relation.listed & pruner.covered
+    uncovered = len(relation.listed) - len(known) + relation.unregistered_files
+    if not known:
+        return refuse(Code.NO_COMMON_FILES)
+    if uncovered and not config.hybrid:
+        return refuse(Code.HYBRID_OFF, appended=uncovered, deleted=0)
+    if not pruner.helps(asked.predicate):
+        return refuse(Code.NO_FIRST_INDEXED_COL_COND, column=column_sql(next(iter(pruner.columns))))
+    return known
+
+
+def narrowed(
+    asked: Asked,
+    table: KnownTable,
+    indexes: Sequence[tuple[KnownIndex, FileIds]],
+    affordable: float,
+    inquiry: Inquiry,
+) -> tuple[Narrowed | None, list[Reason]]:
+    """What these indexes together leave of a scan, reading no more than so many entries of each; and why some say nothing."""
+    relation = asked.relation
+    promising = []
+    for index, known in indexes:
+        hits = inquiry.hits(table, index, asked.predicate)
+        if hits is not None:
+            most = relation.bytes if hits.most is None else hits.most
+            promising.append((most, index, known, hits))
+    left: Narrowed | None = None
+    reasons = []
+    for most, index, known, hits in sorted(promising, key=lambda one: (one[0], one[1].name)):
+        refuse = Refusal(relation, index.name)
+        if left is not None:
+            # What is left to read is what may be won.
+            if left.files <= 1:
+                reasons.append(refuse(Code.ANOTHER_INDEX_APPLIED, applied=left.indexes[0]))
+                continue
+            affordable *= left.bytes / max(1, relation.bytes)
+        if most > affordable:
+            reasons.append(refuse(Code.TOO_MANY_ROWS, rows=most))
+            continue
+        entries = inquiry.entries(table, index, asked.predicate, hits)
+        if entries is None:
+            continue
+        without = known - FileIds.of(entries.files)
+        if not without - (left.without if left is not None else _NONE):
+            reasons.append(refuse(Code.NOTHING_LEFT_OUT))
+        elif left is None:
+            left = Narrowed(relation, table, (index.name,), without, known, len(entries.files))
+        else:
+            both = left.without | without
+            left = replace(left, indexes=(*left.indexes, index.name), without=both, known=left.known | known)
+    return left, reasons
