@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from grebe.cli.demos import queries, racing
+from grebe.cli.demos import needle, queries, racing
 from grebe.cli.output import Json, Output, Row
+from grebe.cli.spark_work import spark_for
 from grebe.cli.verb import Verb
 
 
@@ -19,17 +20,21 @@ from grebe.cli.verb import Verb
 )
 @click.pass_obj
 def demo(output: Output, folder: Path | None) -> None:
-    """Make tables on local disk, let two processes race for the log of one, and speed up queries on the others."""
+    """Make tables on local disk, let two processes race for the log of one, speed up queries, and look up one row of millions."""
     told: dict[str, list[Row]] = {}
     with tempfile.TemporaryDirectory(prefix="grebe-demo-") as aside:
         lake = folder or Path(aside)
         told["log"] = racing.race(lake / "orders", lake / "_grebe" / "orders", output)
         _show(output, told["log"])
         if find_spec("pyspark") is None:
-            output.note("Queries need Spark: pip install 'grebe[spark,java]', then run this again.")
+            output.note("Indexes are made by Spark: pip install 'grebe[spark,java]', then run this again.")
         else:
-            told["queries"] = queries.compare(lake, output)
-            _show(output, told["queries"])
+            with spark_for("local[*]", queries.SETTINGS) as session:
+                told["queries"] = queries.compare(session, lake, output)
+                _show(output, told["queries"])
+                needle.prepare(session, lake, output)
+            told["lookups"] = needle.compare(lake, output)
+            _show(output, told["lookups"])
     if isinstance(output, Json):
         output.one(told)
 

@@ -35,11 +35,12 @@ def get(output: Output, /, column: str, values: tuple[str, ...], columns: str | 
     if not values and not null:
         raise click.UsageError("give a value to look for, or --null")
     table = opened(**asked)
-    schema = table.scan("FALSE").schema
-    key = column_of(schema, column)
-    found = table.scan(_asked_for(key, typed(key, values), null), None if columns is None else names_in(columns))
+    key = column_of(table.scan("FALSE").schema, column)
+    before = table.counts()
+    found = table.scan(_asked_for(key, typed(key, values), null), None if columns is None else _bare(columns))
+    took = table.counts().since(before)
     output.records(found.column_names, plain_rows(found))
-    output.note(f"{_count(found.num_rows, 'row')}; {_by_index(table, key)}.")
+    output.note(f"{_count(found.num_rows, 'row')}; {_by_index(table, key)}; {_took(took.requests, took.bytes_read)}.")
 
 
 @click.command("files", cls=Verb)
@@ -80,11 +81,17 @@ def _asked_for(key: Column, values: list[object], null: bool) -> Predicate:
     return (wanted | column.is_null() if values else column.is_null()) if null else wanted
 
 
+def _bare(columns: str) -> list[str]:
+    """Names without backticks."""
+    terms = (col(name).term for name in names_in(columns))
+    return [".".join(term.path) for term in terms if isinstance(term, Column)]
+
+
 def _by_index(table: Table, key: Column) -> str:
     """How the rows were found, as far as the log tells."""
     name = column_sql(key.path)
     lookups = [info for info in table.indexes() if info.kind == Lookup.kind and info.state == ACTIVE]
-    on_it = [info for info in lookups if info.columns[0] == name]
+    on_it = [info for info in lookups if col(info.columns[0]).term == Column(key.path)]
     if not on_it:
         return f"no index on {name}: all files were read"
     best = min(on_it, key=lambda info: info.files_stale)
@@ -104,7 +111,7 @@ def _summary(answer: Answer) -> str:
     if answer.index is None:
         return f"{found}; no index helps with this."
     beside = f", {answer.uncovered:,} not covered" if answer.uncovered else ""
-    took = f"{_count(answer.requests, 'request')}, {answer.bytes:,} bytes"
+    took = _took(answer.requests, answer.bytes)
     return f"{found}: index {answer.index}, {answer.pruned:,} ruled out{beside}; {took}."
 
 
@@ -117,6 +124,10 @@ def _told(found: Findings) -> list[str]:
 
 def _listed(columns: Mapping[str, tuple[str, ...]]) -> list[str]:
     return [f"{', '.join(names)} of {table}" for table, names in columns.items() if names]
+
+
+def _took(requests: int, size: int) -> str:
+    return f"{_count(requests, 'request')}, {size:,} bytes"
 
 
 def _count(number: int, what: str) -> str:

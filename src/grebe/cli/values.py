@@ -19,8 +19,8 @@ from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.builder import col
 from grebe.predicate.resolve import resolve
 from grebe.predicate.text import column_sql
-from grebe.predicate.tree import Column, Literal, Value
-from grebe.predicate.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Type
+from grebe.predicate.tree import Cast, Column, Literal, Term, Value
+from grebe.predicate.types import DATE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Type
 
 _LONGEST_NUMBER = 1000  # Python refuses to read very long integers
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -86,7 +86,7 @@ def _reader(kind: Type) -> Callable[[str], object]:
         "double": scalar_text.to_double,
         "float": literal(scalar_text.to_float, FLOAT),
         "date": literal(scalar_text.to_date, DATE),
-        "timestamp": literal(lambda text: scalar_text.to_timestamp(text, "UTC"), TIMESTAMP),
+        "timestamp": _moment,
         "timestamp_ntz": literal(scalar_text.to_timestamp_ntz, TIMESTAMP_NTZ),
         "binary": _bytes,
     }
@@ -99,6 +99,14 @@ def _integer(text: str) -> int | None:
 
 def _decimal(text: str) -> Decimal | None:
     return Decimal(text) if _NUMBER.fullmatch(text) and len(text) <= _LONGEST_NUMBER else None
+
+
+def _moment(text: str) -> Term | None:
+    """Without a zone it is a time in that of the table."""
+    value = scalar_text.to_timestamp(text, "UTC")
+    if value is None:
+        return None
+    return Literal(value, TIMESTAMP) if scalar_text.names_zone(text) else Cast(Literal(text, STRING), TIMESTAMP)
 
 
 def _bytes(text: str) -> bytes | None:

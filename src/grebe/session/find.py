@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from grebe.errors import InvalidPredicate
 from grebe.formats import DataFile
-from grebe.lookup.engine import Snapshot
+from grebe.lookup.engine import Engine, Snapshot
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.builder import col
 from grebe.predicate.evaluate import matches
@@ -117,10 +117,10 @@ def find(
     )
 
 
-def _opened(table: str | Table, storage_options: Mapping[str, str] | None) -> tuple[str, Table, Snapshot]:
+def _opened(table: str | Table, storage_options: Mapping[str, str] | None) -> tuple[str, Table, Engine]:
     opened = table if isinstance(table, Table) else open_table(table, storage_options=storage_options)
     # What a table pinned is nobody's business but that of its own package.
-    return table.uri if isinstance(table, Table) else table, opened, opened._engine.snapshot
+    return table.uri if isinstance(table, Table) else table, opened, opened._engine
 
 
 @dataclass(frozen=True)
@@ -184,25 +184,26 @@ class _Search:
 
 
 def _searches(
-    opened: Sequence[tuple[str, Table, Snapshot]], sought: Sequence[Literal], columns: Iterable[str] | None
+    opened: Sequence[tuple[str, Table, Engine]], sought: Sequence[Literal], columns: Iterable[str] | None
 ) -> list[_Search]:
-    schemas = [schema_type(snapshot.reading.schema) for _, _, snapshot in opened]
+    schemas = [schema_type(engine.snapshot.reading.schema) for _, _, engine in opened]
     leaves = list(map(leaves_of, schemas))
     if columns is not None:
         chosen = _meant([columns] if isinstance(columns, str) else list(columns), schemas)
         leaves = list(map(_only, leaves, chosen))
-    held: dict[Type, tuple[Literal, ...]] = {}
+    held: dict[tuple[Type, str], tuple[Literal, ...]] = {}
     searches = []
-    for (name, table, snapshot), below in zip(opened, leaves, strict=True):
+    for (name, table, engine), below in zip(opened, leaves, strict=True):
         asked: dict[Path, Predicate] = {}
         for path, kind in below.columns.items():
-            if kind not in held:
-                held[kind] = held_by(kind, sought)
-            if held[kind]:
-                asked[path] = normalise(In(Column(path, kind), held[kind]))
-        indexed = {path: one for path, one in asked.items() if _is_helped(snapshot, one)}
+            values = held.get((kind, engine.time_zone))
+            if values is None:
+                values = held[kind, engine.time_zone] = held_by(kind, sought, engine.time_zone)
+            if values:
+                asked[path] = normalise(In(Column(path, kind), values))
+        indexed = {path: one for path, one in asked.items() if _is_helped(engine.snapshot, one)}
         scanned = {path: one for path, one in asked.items() if path not in indexed}
-        searches.append(_Search(name, table, snapshot, indexed, scanned, below.inside))
+        searches.append(_Search(name, table, engine.snapshot, indexed, scanned, below.inside))
     return searches
 
 

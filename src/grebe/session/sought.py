@@ -14,6 +14,7 @@ import numpy as np
 from grebe.errors import InvalidPredicate
 from grebe.predicate.arrow_values import arrow_literals, is_arrow
 from grebe.predicate.builder import term_of
+from grebe.predicate.fold import fold_casts
 from grebe.predicate.tree import Cast, Literal, Path
 from grebe.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, integral_range
 
@@ -55,19 +56,20 @@ def literals(values: Iterable[object]) -> list[Literal]:
     return found
 
 
-def held_by(kind: Type, sought: Iterable[Literal]) -> tuple[Literal, ...]:
-    """The values as a column of this type has them, without those that it cannot have."""
-    held = (_as(kind, literal) for literal in sought)
+def held_by(kind: Type, sought: Iterable[Literal], time_zone: str) -> tuple[Literal, ...]:
+    """The values as a column of this type has them, without those that it cannot have. The zone is for times without one."""
+    held = (_as(kind, literal, time_zone) for literal in sought)
     return tuple(dict.fromkeys(literal for literal in held if literal is not None))
 
 
-def _as(kind: Type, literal: Literal) -> Literal | None:
+def _as(kind: Type, literal: Literal, time_zone: str) -> Literal | None:
     value = literal.value
     if kind.is_numeric and literal.type.is_numeric and isinstance(value, int | float | Decimal):
         number = _integer(value, kind) if kind.is_integral else _fraction(value, kind)
         return None if number is None else Literal(number, kind)
     if kind == TIMESTAMP and literal.type == TIMESTAMP_NTZ:
-        return Literal(value, kind)  # a time without a zone is one of UTC, as in `table.get`
+        (moment,) = fold_casts([literal], kind, "ansi", time_zone)
+        return moment if isinstance(moment, Literal) else None
     return literal if literal.type == kind else None
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grebe.cli.output import Output, Row
-from grebe.cli.spark_work import progress, spark_for
+from grebe.cli.spark_work import progress
 from grebe.indexes.covering.spec import Covering
 from grebe.session.lake import Lake, attach
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SALES, FILES = 2_000_000, 16
 CUSTOMERS = 200_000
 _TURNS = 3
+SETTINGS = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 QUERIES = {
     "one customer": "SELECT * FROM sales WHERE customer = 4711",
     "a day": "SELECT count(*), sum(price) FROM sales WHERE day = DATE'2026-03-01'",
@@ -30,19 +31,18 @@ QUERIES = {
 }
 
 
-def compare(lake_folder: Path, output: Output) -> list[Row]:
+def compare(session: "SparkSession", lake_folder: Path, output: Output) -> list[Row]:
     """One row a query: how long it took without indexes and with them."""
     _generate(lake_folder)
     output.note(f"\n{SALES:,} sales in {FILES} Parquet files, {CUSTOMERS:,} customers in {lake_folder}")
-    with spark_for("local[*]", {"spark.sql.autoBroadcastJoinThreshold": "-1"}) as session:
-        lake = attach(session)
-        _create(lake, session, lake_folder, output)
-        rows = [_compared(lake, session, name, sql) for name, sql in QUERIES.items()]
-        output.note("Queries as before, not one changed line; the answers are the same:\n")
-        output.note(str(lake.explain(QUERIES["one customer"])))
-        with _one_more_file(lake_folder):
-            session.catalog.refreshByPath(str(lake_folder / "sales"))
-            rows.append(_compared(lake, session, "one customer, after a file was added", QUERIES["one customer"]))
+    lake = attach(session)
+    _create(lake, session, lake_folder, output)
+    rows = [_compared(lake, session, name, sql) for name, sql in QUERIES.items()]
+    output.note("Queries as before, not one changed line; the answers are the same:\n")
+    output.note(str(lake.explain(QUERIES["one customer"])))
+    with _one_more_file(lake_folder):
+        session.catalog.refreshByPath(str(lake_folder / "sales"))
+        rows.append(_compared(lake, session, "one customer, after a file was added", QUERIES["one customer"]))
     return rows
 
 
