@@ -226,6 +226,11 @@ class Pruner(Protocol):
     @property
     def bytes(self) -> int: ...
 
+    @property
+    def rows(self) -> int:
+        """Of the covered files, all together."""
+        ...
+
     def helps(self, predicate: Predicate) -> bool:
         """Whether it can tell anything of this (bound and normalised) predicate. Reads nothing."""
         ...

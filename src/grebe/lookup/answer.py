@@ -48,7 +48,7 @@ class Found:
     used: tuple[str, ...] = ()
     """Names of the indexes that said so."""
     values: pa.Table | None = None
-    """The rows themselves, as far as the index holds them; each with its place."""
+    """What the one index that was used holds of the rows in covered files."""
 
     @property
     def index(self) -> str | None:

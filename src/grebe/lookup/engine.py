@@ -16,8 +16,10 @@ from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.kind import Pruner
 from grebe.indexes.reading import Reader, side_by_side
 from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
+from grebe.lookup.explain import LookupExplanation, not_used
 from grebe.lookup.finding import Finder
 from grebe.lookup.memory import FileMemory
+from grebe.planner.reasons import Code, Reason
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import Predicate, columns_of
@@ -35,6 +37,8 @@ class Snapshot:
     indexes: tuple[Pruner, ...]
     table_version: Version | None = None
     log_version: int | None = None
+    unused: tuple[Reason, ...] = ()
+    """Why other indexes of the table cannot help, whatever is asked."""
 
 
 class Engine:
@@ -47,11 +51,15 @@ class Engine:
         self._data_files: Sequence[DataFile] = snapshot.source.data_files(snapshot.files)
         self._modified: list[int] = snapshot.files.table["modified_ms"].to_pylist()
         self._partitions = snapshot.source.partition_values(snapshot.files, snapshot.reading)
-        self._pruners = {
-            one.name: one
-            for one in snapshot.indexes
-            if snapshot.reading.agrees_on(one.reading, [path[0] for path in one.columns])
-        }
+        self._pruners: dict[str, Pruner] = {}
+        self._read_differently: list[Reason] = []
+        for one in snapshot.indexes:
+            if snapshot.reading.agrees_on(one.reading, [path[0] for path in one.columns]):
+                self._pruners[one.name] = one
+            else:
+                self._read_differently.append(
+                    Reason(Code.READ_DIFFERENTLY, one.name, {"differs": "columns or options"})
+                )
         self._finder = Finder(tuple(self._pruners.values()), snapshot.ids)
 
     def reader(self) -> Reader:
@@ -60,7 +68,21 @@ class Engine:
     def files(self, predicate: Predicate) -> Answer:
         """`predicate` is bound and normalised, here and below."""
         reader = self.reader()
+        return self._answer(self._finder.find(predicate, reader), reader)
+
+    def explain(self, predicate: Predicate) -> LookupExplanation:
+        """Reads the index as a lookup would, and no data."""
+        reader = self.reader()
         found = self._finder.find(predicate, reader)
+        answer = self._answer(found, reader)
+        reasons = [
+            *self.snapshot.unused,
+            *self._read_differently,
+            *not_used(self._finder, self._pruners, found.used, predicate, reader),
+        ]
+        return LookupExplanation(answer, found.used, tuple(reasons))
+
+    def _answer(self, found: Found, reader: Reader) -> Answer:
         uris = self.snapshot.files.uris()
         answers = [FileAnswer(uris[place].as_py(), _row_numbers(records)) for place, records in found.records.items()]
         answers += [FileAnswer(uris[place].as_py(), None) for place in found.whole.tolist()]
@@ -83,16 +105,28 @@ class Engine:
         known = self.snapshot.reading.columns
         names = [column.name for column in known] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
-        maps = self._maps(found, reader)
-        fetch = _Fetch(self, predicate, needed, maps)
-        wanted: list[tuple[int, pa.Table | None]] = [
-            *found.records.items(),
-            *((one, None) for one in found.whole.tolist()),
-        ]
-        parts = side_by_side(fetch, wanted, self._local)
+        parts = self._parts(found, predicate, needed, reader)
         schema = pa.schema([self.snapshot.reading.schema.field(name) for name in names])
         tables = [part.select(names).cast(schema) for part in parts if len(part)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def _parts(self, found: Found, predicate: Predicate, needed: list[str], reader: Reader) -> list[pa.Table]:
+        """The rows of each file, or from the index itself where it holds all that is asked for."""
+        wanted: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
+        known = [] if found.values is None else self._from_index(found, predicate, needed)
+        if known is None or found.values is None:
+            wanted = [*found.records.items(), *wanted]
+        fetch = _Fetch(self, predicate, needed, self._maps(found, reader))
+        return [*(known or ()), *side_by_side(fetch, wanted, self._local)]
+
+    def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
+        """None where the index does not hold all of these columns."""
+        held = self._pruners[found.used[0]].columns
+        if found.values is None or not all((name,) in held for name in needed):
+            return None
+        schema = pa.schema([self.snapshot.reading.schema.field(name) for name in needed])
+        table = found.values.select([held[(name,)] for name in needed]).rename_columns(needed).cast(schema)
+        return [table.filter(matches(table, predicate))]
 
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""

@@ -23,6 +23,11 @@ _FEW = 20_000
 """So many entries are read without asking what share of the table they are."""
 
 
+def is_much(hits: Hits, pruner: Pruner) -> bool:
+    """Whether reading all files is the shorter way than looking up so many rows."""
+    return hits.most is not None and hits.most > _FEW and hits.most * _MOST_SHARE > pruner.rows
+
+
 @dataclass(frozen=True)
 class _Part:
     """What one index says."""
@@ -38,9 +43,8 @@ class Finder:
 
     pruners: Sequence[Pruner]
     ids: Numbers
-    rows: int | None = None
-    """Of the table, if known."""
-    _set_aside: set[str] = field(default_factory=set)
+    set_aside: dict[str, str] = field(default_factory=dict)
+    """Indexes that could not be read, and the code of the error."""
 
     def find(self, predicate: Predicate, reader: Reader) -> Found:
         """`predicate` is bound and normalised."""
@@ -52,14 +56,14 @@ class Finder:
         return self._placed(parts)
 
     def usable(self, predicate: Predicate) -> Iterator[Pruner]:
-        return (one for one in self.pruners if one.name not in self._set_aside and one.helps(predicate))
+        return (one for one in self.pruners if one.name not in self.set_aside and one.helps(predicate))
 
     def _parts(self, predicate: Predicate, reader: Reader) -> list[_Part] | None:
         """What indexes say together; None where nothing better is known than to read everything."""
         best = self._best(predicate, reader)
         if best is not None:
             pruner, hits = best
-            if self._is_much(hits.most):
+            if is_much(hits, pruner):
                 return None
             try:
                 return [_Part(hits.entries(reader), pruner.covered, (pruner.name,))]
@@ -88,9 +92,6 @@ class Finder:
                 best = (weight, pruner, hits)
         return None if best is None else best[1:]
 
-    def _is_much(self, most: int | None) -> bool:
-        return most is not None and self.rows is not None and most > _FEW and most * _MOST_SHARE > self.rows
-
     def _placed(self, parts: Sequence[_Part]) -> Found:
         covered = self.ids != NOWHERE
         for part in parts:
@@ -109,7 +110,16 @@ class Finder:
         several = len(parts) > 1
         found = {place: _each_once(by_place[place], several) for place in sorted(by_place) if place not in skipped}
         used = dict.fromkeys(name for part in parts for name in part.used)
-        return Found(found, all_whole, int(covered.sum()), tuple(used))
+        values = None if several else self._values(parts[0].entries, covered)
+        return Found(found, all_whole, int(covered.sum()), tuple(used), values)
+
+    def _values(self, entries: Entries, covered: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table | None:
+        """What the index holds of the rows of covered files."""
+        if entries.values is None:
+            return None
+        places = [self._places.get(file) for file in entries.files.tolist()]
+        there = [place is not None and bool(covered[place]) for place in places]
+        return entries.values if all(there) else entries.values.filter(pa.array(there))
 
     def _by_place(
         self, files: Numbers, covered: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -136,8 +146,8 @@ class Finder:
 
     def _warn(self, index: Pruner, problem: GrebeError) -> None:
         """Once for each index."""
-        if index.name not in self._set_aside:
-            self._set_aside.add(index.name)
+        if index.name not in self.set_aside:
+            self.set_aside[index.name] = problem.code
             _logger.warning(
                 "event=index_set_aside index=%s code=%s: its files are read instead. %s",
                 index.name,

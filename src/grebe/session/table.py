@@ -13,7 +13,6 @@ from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
 from grebe.formats import Reading
-from grebe.indexes.kind import Pruner
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
 from grebe.log.location import places
@@ -21,8 +20,9 @@ from grebe.log.registration import Registry
 from grebe.log.snapshot import history
 from grebe.lookup.answer import Answer
 from grebe.lookup.engine import Engine, Snapshot
+from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
-from grebe.lookup.indexes import pruners, shared_cache
+from grebe.lookup.indexes import Usable, shared_cache, usable
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise
@@ -106,6 +106,10 @@ class Table:
         """The rows for which the predicate is true."""
         return self._engine.scan(self._bound(predicate), self._chosen(columns))
 
+    def explain(self, predicate: str | Predicate) -> LookupExplanation:
+        """Which files and rows a lookup would read, by which index, and why not by the others."""
+        return self._engine.explain(self._bound(predicate))
+
     def warm(self, name: str, pin: bool = False) -> None:
         """Reads ahead what lookups by this index need. `pin`: it stays in memory, whatever else is read."""
         self.index(name)
@@ -148,17 +152,17 @@ class Table:
         log, files = self._log, self._files
         source = _as_recorded(self._source, log)
         ids = np.full(len(files), NOWHERE, np.int64)
-        indexes: list[Pruner] = []
+        indexes = Usable()
         if log is not None:
             with ThreadPoolExecutor(1) as aside:
                 registered = aside.submit(Registry(log).files, log.state)
                 reading = source.reading(files)
                 ids = registered.result().ids_of(files).cast(pa.int64()).fill_null(NOWHERE).to_numpy()
-            indexes = pruners(log.state, log.store)
+            indexes = usable(log.state, log.store)
         else:
             reading = source.reading(files)
         number = None if log is None else log.newest.number
-        snapshot = Snapshot(source, files, ids, reading, tuple(indexes), self._version, number)
+        snapshot = Snapshot(source, files, ids, reading, indexes.pruners, self._version, number, indexes.unused)
         return Engine(
             snapshot, shared_cache(self._config.cache_bytes), self._config.time_zone or reading.time_zone or "UTC"
         )

@@ -119,6 +119,10 @@ class LookupIndex:
     def bytes(self) -> int:
         return sum(file.size for file in self.state.content)
 
+    @cached_property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.state.content)
+
     def helps(self, predicate: Predicate) -> bool:
         """Whether the predicate narrows down the first key column."""
         return narrows(predicate, self.shape.on[0].path)

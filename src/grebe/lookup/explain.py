@@ -1,0 +1,78 @@
+"""A lookup told to people and to programs: which files and rows it would read, by which index, and why not by the others."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grebe.indexes.kind import Pruner
+from grebe.indexes.reading import Reader
+from grebe.lookup.answer import Answer
+from grebe.lookup.finding import Finder, is_much
+from grebe.planner.reasons import Code, Reason
+from grebe.predicate.tree import Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class LookupExplanation:
+    """`str()` for people, `to_dict()` for programs."""
+
+    answer: Answer
+    used: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        answer = self.answer
+        return {
+            "used": list(self.used),
+            "not_used": [reason.to_dict() for reason in self.reasons],
+            "files": [
+                {"path": file.path, "rows": None if file.rows is None else len(file.rows)} for file in answer.files
+            ],
+            "covered": answer.covered,
+            "uncovered": answer.uncovered,
+            "pruned": answer.pruned,
+            "requests": answer.requests,
+            "bytes": answer.bytes,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        answer = self.answer
+        yield "Indexes used"
+        yield f"  {', '.join(self.used) or 'none: every file is read as a whole'}"
+        if self.reasons:
+            yield "\nIndexes not used"
+            for reason in self.reasons:
+                yield f"  {reason.index} [{reason.code}]"
+                yield f"    {reason.sentence}"
+        single = [file for file in answer.files if file.rows is not None]
+        yield "\nTo be read"
+        yield f"  {len(answer.files):,} of {answer.covered + answer.uncovered:,} files; {answer.pruned:,} need not be opened"
+        if single:
+            yield f"  of {len(single):,} of them {sum(len(file.rows or ()) for file in single):,} rows"
+        if answer.uncovered:
+            yield f"  {answer.uncovered:,} files are covered by no index that helps, and are read as a whole"
+        yield f"  finding this out took {answer.requests:,} requests, {answer.bytes:,} bytes of the index"
+
+
+def not_used(
+    finder: Finder, all_of: Mapping[str, Pruner], used: tuple[str, ...], predicate: Predicate, reader: Reader
+) -> Iterator[Reason]:
+    """Why each of these indexes was not taken."""
+    for name, pruner in all_of.items():
+        if name in used:
+            continue
+        if name in finder.set_aside:
+            yield Reason(Code.SET_ASIDE, name, {"why": finder.set_aside[name]})
+        elif not pruner.helps(predicate):
+            yield Reason(Code.NO_FIRST_INDEXED_COL_COND, name, {"column": ".".join(next(iter(pruner.columns)))})
+        elif used:
+            yield Reason(Code.ANOTHER_INDEX_APPLIED, name, {"applied": used[0]})
+        else:
+            hits = pruner.hits(predicate, reader)
+            if is_much(hits, pruner):
+                yield Reason(Code.TOO_MANY_ROWS, name, {"rows": hits.most})
+            else:
+                yield Reason(Code.NO_COMMON_FILES, name, {})
