@@ -45,7 +45,7 @@ class Text:
         heads = list(map(_visible, columns))
         cells = [[_of_data(row[column]) for column in columns] for row in rows]
         widths = list(map(_widest, zip(heads, *cells, strict=True)))
-        if sys.stdout.isatty() and sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns:
+        if _is_terminal() and sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns:
             _print_one_below_the_other(heads, cells)
         else:
             numeric = [bool(rows) and _are_numbers(row[column] for row in rows) for column in columns]
@@ -89,7 +89,7 @@ def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], numeric: S
         # As Text, since square brackets in a path are no markup.
         table.add_row(*map(rich.text.Text, row))
     # In a pipe nothing is cut or folded: whoever reads it looks for whole values.
-    width = None if sys.stdout.isatty() else 4 * len(heads) + sum(map(_widest, zip(heads, *rows, strict=True)))
+    width = None if _is_terminal() else 4 * len(heads) + sum(map(_widest, zip(heads, *rows, strict=True)))
     rich.console.Console(width=width, highlight=False).print(table)
 
 
@@ -98,6 +98,10 @@ def _print_one_below_the_other(heads: Sequence[str], rows: Sequence[Sequence[str
     for number, row in enumerate(rows, 1):
         sys.stdout.write(f"-- row {number}\n" if len(rows) > 1 else "")
         sys.stdout.writelines(f"{head:{width}}  {_cut(text)}\n" for head, text in zip(heads, row, strict=True))
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def _widest(column: Sequence[str]) -> int:
