@@ -166,8 +166,8 @@ class Copy:
     """Files whose rows are in the content, but that are not covered: to be filtered out like covered files that are gone."""
     content: pa.Table
     """One row a content file: `path` (below the log's folder), `size`, `rows`, `tail` (bytes from its first index or filter to the
-    end), `bucket` (-1 without buckets), and of the first
-    column sorted by the bounds `min` and `max` (of its own type) and `nulls` (a count), each null where unknown."""
+    end), `tail_digest`, `bucket` (-1 without buckets), and of the first column sorted by the bounds `min` and `max` (of its own
+    type) and `nulls` (a count), each null where unknown."""
     runs: tuple[Run, ...]
     key: str
     """Names this very content: equal keys, equal files. (Index, version and a digest of the paths.)"""

@@ -103,7 +103,9 @@ def data_page_header(count: int, encoding: int, size: int) -> bytes:
 
 def decode(data: bytes) -> pa.Table:
     """All of a small file; instants of INT96 as everywhere in Grebe."""
-    file = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False, coerce_int96_timestamp_unit="us")
+    file = pq.ParquetFile(
+        pa.BufferReader(data), pre_buffer=False, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+    )
     return file.read_row_group(0, use_threads=False)
 
 

@@ -70,8 +70,9 @@ def listed(table: pa.Table, uri: str, folder: str, files: list[ContentFile]) -> 
 
 def _nothing(shape: Shape) -> pa.Table:
     bound = arrow_type(type_json(shape.on[0].type))
-    whole = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "tail": pa.int64(), "bucket": pa.int32()}
-    return pa.schema({**whole, "min": bound, "max": bound, "nulls": pa.int64()}.items()).empty_table()
+    whole = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "tail": pa.int64()}
+    lying = {"tail_digest": pa.binary(), "bucket": pa.int32()}
+    return pa.schema({**whole, **lying, "min": bound, "max": bound, "nulls": pa.int64()}.items()).empty_table()
 
 
 def _condition(shape: Shape, index: str) -> Predicate | None:

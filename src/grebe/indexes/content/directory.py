@@ -1,6 +1,6 @@
 """The directory of one version folder: what each content file holds, so that planning opens none of them.
 
-A small Parquet file of our own, `directory.gix`, beside the content: one row a file, in the order of the run.
+A small Parquet file of our own, sealed, `directory.gix`, beside the content: one row a file, in the order of the run.
 """
 
 import re
@@ -16,13 +16,14 @@ from grebe.formats import DataFile
 from grebe.formats.parquet_pages import read_footer, tail_length
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.indexes.content.bounds import Bounds, bounds_of, column_of
+from grebe.indexes.content.sealed import digest, sealed, unsealed
 from grebe.indexes.content.shape import shape_of
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 
 NAME = "directory.gix"
 NO_BUCKET = -1
-COLUMNS = ("path", "size", "rows", "footer", "tail", "bucket", "min", "max", "nulls")
+COLUMNS = ("path", "size", "rows", "footer", "tail", "tail_digest", "bucket", "min", "max", "nulls")
 _PARTITION = re.compile(r"_(\d+)\.gix$")
 _AT_ONCE = 16
 
@@ -36,6 +37,7 @@ class _Written:
     footer: int
     tail: int
     """Bytes from the first index or filter of the file to its end."""
+    tail_digest: bytes
     bounds: Bounds
 
 
@@ -72,9 +74,9 @@ def read_directory(store: Store, folder: str) -> pa.Table:
 
 def parse_directory(data: bytes, uri: str) -> pa.Table:
     try:
-        table = pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowInvalid, OSError) as damaged:
-        raise CorruptIndex(f"{uri} is damaged; refresh the index with mode='full'", detail="DIRECTORY") from damaged
+        table = pq.read_table(pa.BufferReader(unsealed(data, uri)))
+    except (pa.ArrowInvalid, OSError) as unknown:
+        raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY") from unknown
     if tuple(table.column_names) != COLUMNS:
         raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY")
     return table
@@ -91,10 +93,12 @@ def _examined(file: DataFile, column: str, kind: str) -> _Written:
             opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
             bounds = bounds_of(opened, column, kind) if opened.metadata.num_rows else Bounds()
         tail = tail_length(read_footer(file), file.size)
+        tail_digest = digest(file.read(file.size - tail, tail))
     except UnreadableFile as problem:
         raise CorruptIndex(f"what was written cannot be read: {problem.args[0]}", detail="CONTENT") from problem
     metadata = opened.metadata
-    return _Written(name, int(partition[1]), file.size, metadata.num_rows, metadata.serialized_size, tail, bounds)
+    sizes = (file.size, metadata.num_rows, metadata.serialized_size, tail)
+    return _Written(name, int(partition[1]), *sizes, tail_digest, bounds)
 
 
 def _store_directory(
@@ -110,6 +114,7 @@ def _store_directory(
             "rows": column((w.rows for w in written), pa.int64()),
             "footer": column((w.footer for w in written), pa.int64()),
             "tail": column((w.tail for w in written), pa.int64()),
+            "tail_digest": column((w.tail_digest for w in written), pa.binary()),
             "bucket": column((w.partition if bucketed else NO_BUCKET for w in written), pa.int32()),
             "min": column_of([w.bounds.low for w in written], kind),
             "max": column_of([w.bounds.high for w in written], kind),
@@ -118,7 +123,7 @@ def _store_directory(
     )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_statistics=False)
-    data = sink.getvalue().to_pybytes()
+    data = sealed(sink.getvalue().to_pybytes())
     store.put(f"{folder}/{NAME}", data)
     content = (ContentFile(f"{folder}/{w.name}", w.size, w.rows, w.footer) for w in written)
     return (*content, ContentFile(f"{folder}/{NAME}", len(data)))

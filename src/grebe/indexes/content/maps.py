@@ -1,6 +1,6 @@
 """Where the records of the covered files lie, kept beside an index, so that a lookup opens no data file to find a record in it.
 
-`pages.gix`: how many files there are (4 bytes, little-endian), their ids (4 bytes each, ascending), and what the format packs.
+`pages.gix`, sealed: how many files there are (4 bytes, little-endian), their ids (4 bytes each), and what the format packs.
 """
 
 from collections import ChainMap
@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from grebe.errors import CorruptIndex
 from grebe.formats import KeepsMaps
+from grebe.indexes.content.sealed import sealed, unsealed
 
 NAME = "pages.gix"
 _COUNT = 4
@@ -20,13 +20,8 @@ _COUNT = 4
 
 def packed(format: KeepsMaps, ids: npt.NDArray[np.uint32], maps: Sequence[Any]) -> bytes:
     order = np.argsort(ids)
-    return b"".join(
-        (
-            len(ids).to_bytes(_COUNT, "little"),
-            ids[order].astype("<u4").tobytes(),
-            format.pack_maps([maps[place] for place in order.tolist()]),
-        )
-    )
+    head = len(ids).to_bytes(_COUNT, "little") + ids[order].astype("<u4").tobytes()
+    return sealed(head + format.pack_maps([maps[place] for place in order.tolist()]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +34,10 @@ class Maps(Mapping[int, Any]):
 
     @classmethod
     def of(cls, format: KeepsMaps, data: bytes, uri: str) -> "Maps":
-        count = int.from_bytes(data[:_COUNT], "little")
-        start = _COUNT + 4 * count
-        if len(data) < start:
-            raise CorruptIndex(f"{uri} is damaged; refresh the index with mode='full'", detail="PAGE_MAP")
-        ids = np.frombuffer(data, "<u4", count, _COUNT)
-        return cls(ids, format.unpack_maps(data[start:]), len(data))
+        content = unsealed(data, uri)
+        count = int.from_bytes(content[:_COUNT], "little")
+        ids = np.frombuffer(content, "<u4", count, _COUNT)
+        return cls(ids, format.unpack_maps(content[_COUNT + ids.nbytes :]), len(data))
 
     def __getitem__(self, file: int) -> Any:
         place = int(np.searchsorted(self.ids, file))

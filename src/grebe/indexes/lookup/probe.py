@@ -16,6 +16,7 @@ from grebe.formats import DataFile, KeepsMaps, Reading, format_named
 from grebe.formats.parquet_pages import decode_group, group_span
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.maps import Maps, joined
+from grebe.indexes.content.sealed import require
 from grebe.indexes.content.shape import Shape, shape_of
 from grebe.indexes.kind import FILE_COLUMN, Entries
 from grebe.indexes.lookup.points import Points, points_of
@@ -185,9 +186,14 @@ class LookupIndex:
 
     def _tails(self, endings: Sequence[Ending], reader: Reader, pin: bool = False) -> list[Tail]:
         keys = self.shape.on
-        return reader.parsed(
-            "tail", endings, lambda file, data: read_tail(file, data, keys), lambda made: made.nbytes, pin
-        )
+        digests = {ending.file.path: ending.digest for ending in endings}
+
+        def parse(file: DataFile, data: bytes) -> Tail:
+            require(data, digests[file.path], file.uri)
+            return read_tail(file, data, keys)
+
+        wanted = [(one.file, one.file.size - one.length, one.length) for one in endings]
+        return reader.parsed("tail", wanted, parse, lambda made: made.nbytes, pin)
 
 
 def narrows(predicate: Predicate, column: Path) -> bool:

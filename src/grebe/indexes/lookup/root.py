@@ -20,8 +20,14 @@ from grebe.predicate.tree import Predicate
 from grebe.predicate.verdicts import judge, must_read
 from grebe.store.protocol import Store
 
-Ending = tuple[DataFile, int, int]
-"""A file of the index, and where its tail lies: (file, start, length)."""
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Where the tail of a file of the index lies, and what its bytes are."""
+
+    file: DataFile
+    length: int
+    digest: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +72,8 @@ def _directory(index: IndexState, store: Store, folder: str, files: Sequence[Con
 
 
 def _run(table: pa.Table, shape: Shape, store: Store) -> Run:
-    endings = []
-    for path, size, tail in zip(*(table[name].to_pylist() for name in ("path", "size", "tail")), strict=True):
-        endings.append((DataFile(store, path, size), size - tail, tail))
+    columns = (table[name].to_pylist() for name in ("path", "size", "tail", "tail_digest"))
+    endings = [Ending(DataFile(store, path, size), *tail) for path, size, *tail in zip(*columns, strict=True)]
     low, high = (table[name].combine_chunks() for name in ("min", "max"))
     rows, nulls = table["rows"].to_numpy(), table["nulls"].fill_null(-1).to_numpy()
     bounds = bounds_of(shape.on[0].path, low, high, rows, nulls)
