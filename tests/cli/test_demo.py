@@ -1,4 +1,5 @@
-"""`grebe demo` does what it says: two processes, one history, each file one id; and queries that indexes make no different."""
+"""`grebe demo` does what it says: two processes, one history, each file one id; queries that indexes make no different; and lookups
+that read less than a scan."""
 
 import json
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from grebe.cli.demos import queries
+from grebe.cli.demos import needle, queries
 from grebe.cli.demos.racing import FILES
 from grebe.cli.main import main
 
@@ -21,9 +22,11 @@ pytestmark = [pytest.mark.spark]
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "SALES", 40_000)
     monkeypatch.setattr(queries, "CUSTOMERS", 9_000)
+    monkeypatch.setattr(needle, "EVENTS", 60_000)
+    monkeypatch.setattr(needle, "FILES", 3)
 
 
-def test_programs_are_told_of_the_race_and_of_the_queries(spark: "SparkSession") -> None:
+def test_programs_are_told_of_the_race_the_queries_and_the_lookups(spark: "SparkSession") -> None:
     result = CliRunner().invoke(main, ["demo", "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
@@ -34,6 +37,11 @@ def test_programs_are_told_of_the_race_and_of_the_queries(spark: "SparkSession")
     assert len({entry["process"] for entry in entries}) == 3
     assert [row["query"] for row in told["queries"]][: len(queries.QUERIES)] == list(queries.QUERIES)
     assert len(told["queries"]) == len(queries.QUERIES) + 1
+    scan, first, more = told["lookups"]
+    assert scan["requests"] >= needle.FILES
+    assert first["bytes"] < scan["bytes"]
+    assert more["bytes"] < scan["bytes"]
+    assert more["requests"] <= first["requests"]
 
 
 def test_people_are_told_what_happened_and_find_the_tables_where_they_asked_for_them(
@@ -43,8 +51,10 @@ def test_people_are_told_what_happened_and_find_the_tables_where_they_asked_for_
     assert result.exit_code == 0, result.output
     assert f"{FILES} files have {FILES} different ids" in result.stdout
     assert "times faster" in result.stdout
+    assert "times fewer bytes" in result.stdout
     assert len(list((tmp_path / "orders").glob("*.parquet"))) == FILES
     assert (tmp_path / "_grebe" / "orders" / "log").is_dir()
+    assert (tmp_path / "_grebe" / "events" / "data" / "by_id").is_dir()
     assert sorted(path.name for path in (tmp_path / "_grebe" / "sales" / "data").iterdir()) == ["by_customer", "by_day"]
 
 
