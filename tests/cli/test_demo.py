@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from grebe.cli.demos import needle, queries
 from grebe.cli.demos.racing import FILES
 from grebe.cli.main import main
+from tests.cli.small_demo import make_small
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,10 +21,7 @@ pytestmark = [pytest.mark.spark]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "SALES", 40_000)
-    monkeypatch.setattr(queries, "CUSTOMERS", 9_000)
-    monkeypatch.setattr(needle, "EVENTS", 60_000)
-    monkeypatch.setattr(needle, "FILES", 3)
+    make_small(monkeypatch)
 
 
 def test_programs_are_told_of_the_race_the_queries_and_the_lookups(spark: "SparkSession") -> None:

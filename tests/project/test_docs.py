@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from grebe.cli.main import main
+from tests.cli.small_demo import make_small
 from tests.project.tree import ROOT
 from tools.reference import PAGES as REFERENCE
 
@@ -33,6 +34,7 @@ def test_the_examples_of_a_page_run_one_after_the_other(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    make_small(monkeypatch)
     if any("SparkSession" in text for _, text, _ in blocks(path)):
         work_in(request.getfixturevalue("spark"), tmp_path)  # the page's `getOrCreate` gets this session
     names: dict[str, object] = {"__name__": "__main__"}
