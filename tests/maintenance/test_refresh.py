@@ -1,4 +1,4 @@
-"""A full refresh: every index as if it were made now, all in one commit; and indexes out of use and back."""
+"""Refreshes of all of an index: every index as if it were made now, all in one commit; and indexes out of use and back."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,6 @@ from grebe.errors import (
     InvalidIndex,
     SourceChanged,
     TableNotFound,
-    Unsupported,
     WrongState,
 )
 from grebe.files import FileIds
@@ -62,7 +61,7 @@ def test_after_a_refresh_the_indexes_hold_the_table_as_it_is(table: LakeTable, l
     before = log_of(table.uri)
     now = change(lake)
     assert {info.files_stale for info in table.indexes()} == {4}
-    refreshed = table.refresh()
+    refreshed = table.refresh(mode="full")
     assert [(info.name, info.files_covered, info.files_stale) for info in refreshed] == [
         ("by_id", 3, 0),
         ("by_v", 3, 0),
@@ -99,10 +98,7 @@ def test_a_refresh_may_be_done_by_whoever_has_only_the_path(
     assert {info.files_stale for info in table.indexes()} == {0}
 
 
-def test_modes_that_come_later_say_so(table: LakeTable) -> None:
-    for mode in ("incremental", "quick"):
-        with pytest.raises(Unsupported, match="mode='full'"):
-            table.refresh(mode=mode)
+def test_an_unknown_mode_is_refused(table: LakeTable) -> None:
     with pytest.raises(InvalidConfig, match="full, incremental, quick"):
         table.refresh(mode="nonsense")
 
@@ -121,7 +117,7 @@ def test_a_table_that_lost_all_its_files_has_an_index_of_nothing(spark: "SparkSe
     table.create(Covering("i", on="id"))
     for file in (lake / "t").iterdir():
         file.unlink()
-    (info,) = table.refresh()
+    (info,) = table.refresh(mode="full")
     assert (info.rows, info.files_covered, info.files_stale) == (0, 0, 0)
 
 

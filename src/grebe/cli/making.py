@@ -92,7 +92,13 @@ def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked:
 @click.command("refresh", cls=Verb)
 @click.argument("table")
 @click.argument("names", nargs=-1)
-@click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="full: build anew.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="incremental",
+    show_default=True,
+    help="full: build anew; quick: only record what changed.",
+)
 @_table_options
 @click.pass_obj
 def refresh(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) -> None:

@@ -29,6 +29,9 @@ FILE_COLUMN = "_grebe_file"
 ROW_COLUMN = "_grebe_row"
 """Lineage where the format can delete single rows: the number (bigint) of the row in its file, from 0."""
 
+LOCATORS_CHANGED = "UNSUPPORTED_LOCATORS_CHANGED"
+"""The code of the error that says: records of new files are located otherwise than those of old ones, so build all anew."""
+
 
 def locator_columns(format: str) -> tuple[str, ...]:
     """The columns of the content that find a record again in a file of this format: `_grebe_row`, or `_grebe_offset` and

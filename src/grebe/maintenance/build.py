@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
 from grebe.indexes.content.maps import NAME as MAPS
@@ -20,6 +23,7 @@ from grebe.log.registration import Registry
 from grebe.maintenance.failures import spark_errors
 from grebe.maintenance.maps import TableMaps
 from grebe.maintenance.rows import IndexRows, TableRows
+from grebe.maintenance.runs import Older
 from grebe.sources import Source, settled_files
 from grebe.spark.content import write_content
 from grebe.spark.source import SparkSource
@@ -37,6 +41,8 @@ class Planned:
 
     kind: Kind
     spec: IndexSpec
+    older: Older | None = None
+    """Rows that it has already, to be written anew together with those of the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +52,48 @@ class Built:
     covered: FileIds
 
 
-def build(source: SparkSource, log: Log, running: Running, planned: Mapping[str, Planned]) -> dict[str, Built]:
-    """Of all files that do not change any more. Raises `SourceChanged` if one of them does so all the same."""
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of the table, and their ids."""
+
+    files: FileList
+    ids: npt.NDArray[np.uint32]
+
+    @property
+    def covered(self) -> FileIds:
+        return FileIds.of(self.ids)
+
+    def only(self, wanted: FileIds) -> "Files":
+        places = np.flatnonzero(wanted.contains(self.ids))
+        return Files(self.files.take(places), self.ids[places])
+
+
+def settled(source: SparkSource, log: Log, running: Running) -> Files:
+    """All files that do not change any more, registered."""
     files = _settled(source, log, running)
-    ids = Registry(log).register(files).to_numpy()
-    covered = FileIds.of(ids)
+    return Files(files, Registry(log).register(files).to_numpy())
+
+
+def build(
+    source: SparkSource, log: Log, running: Running, planned: Mapping[str, Planned], of: Files
+) -> dict[str, Built]:
+    """Of just these files. Raises `SourceChanged` if one of them changes meanwhile."""
     columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
     store = store_for(source.session, source.uri)
     doing = spark_errors(f"building {', '.join(planned)}", log.store.uri)
     with (
         doing,
-        TableRows(source, files, ids, store, columns, len(planned)) as rows,
-        TableMaps(source.reading.format, files, ids, store) as maps,
+        TableRows(source, of.files, of.ids, store, columns, len(planned)) as rows,
+        TableMaps(source.reading.format, of.files, of.ids, store) as maps,
     ):
 
         def make(name: str) -> tuple[Built, IndexRows]:
-            own = IndexRows(rows, name)
+            own = IndexRows(rows, name, planned[name].older)
             spec, content = _written(name, planned[name], own, maps, log, running)
-            return Built(spec, content, covered), own
+            return Built(spec, content, of.covered), own
 
         made = dict(zip(planned, _side_by_side(source.session, make, list(planned)), strict=True))
-        _require_unchanged(source, files)
+        _require_unchanged(source, of.files)
         for built, own in made.values():
             own.require(sum(file.rows for file in built.content))
     return {name: built for name, (built, _) in made.items()}
@@ -79,14 +106,15 @@ def _written(
     place = f"{log.store.uri}/{folder}"
     with spark_errors(f"building index {name}", place):
         arranged = planned.kind.arranged(planned.spec, rows)
-        beside = maps.packed() if arranged.maps else None
+        if arranged.maps:
+            maps.begin()
         write_content(arranged.frame, place, arranged.options)
     spec = replace(planned.spec, properties={**planned.spec.properties, **arranged.properties})
     content = planned.kind.described(spec, folder, log.store)
+    beside = maps.packed(planned.older.maps() if planned.older else {}) if arranged.maps else None
     if beside is not None:
-        data = beside.result()
-        log.store.put(f"{folder}/{MAPS}", data)
-        content = (*content, ContentFile(f"{folder}/{MAPS}", len(data)))
+        log.store.put(f"{folder}/{MAPS}", beside)
+        content = (*content, ContentFile(f"{folder}/{MAPS}", len(beside)))
     return spec, content
 
 

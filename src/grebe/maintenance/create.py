@@ -8,7 +8,7 @@ from grebe.log.commit import Log, Proposal
 from grebe.log.entry import Change, IndexCreated, IndexDropped, TableInfo, Verb
 from grebe.log.operation import Running
 from grebe.log.states import TableState
-from grebe.maintenance.build import Planned, build
+from grebe.maintenance.build import Planned, build, settled
 from grebe.maintenance.logs import Place
 from grebe.maintenance.operation import carry_out
 from grebe.spark.source import SparkSource
@@ -22,7 +22,7 @@ def create(
     log = place.made(TableInfo(source.uri, source.kind, source.reading.to_dict()))
 
     def work(running: Running) -> Proposal:
-        built = build(source, log, running, planned)
+        built = build(source, log, running, planned, settled(source, log, running))
 
         def changes(state: TableState) -> Sequence[Change]:
             dropped = [IndexDropped(name) for name in planned if replace and name in state.indexes]

@@ -1,9 +1,10 @@
 """The maps of the files that indexes are built of, read beside Spark: once for all indexes that keep them."""
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,22 +25,26 @@ class TableMaps:
         self._ids = ids
         self._store = store
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="grebe-maps")
-        self._packed: Future[bytes] | None = None
+        self._read: Future[list[Any]] | None = None
         self._lock = threading.Lock()
 
-    def packed(self) -> "Future[bytes] | None":
-        """Begun by the first who asks; None for a format whose files have none."""
-        format = self._format
-        if not isinstance(format, KeepsMaps):
-            return None
+    def begin(self) -> None:
+        """Reads them aside, if nobody has begun to."""
         with self._lock:
-            if self._packed is None:
-                self._packed = self._aside.submit(self._pack, format)
-            return self._packed
+            if self._read is None and isinstance(self._format, KeepsMaps):
+                self._read = self._aside.submit(self._maps, self._format)
 
-    def _pack(self, format: KeepsMaps) -> bytes:
+    def packed(self, older: Mapping[int, Any]) -> bytes | None:
+        """Together with those of older files, by id; None for a format whose files have none."""
+        self.begin()
+        if self._read is None or not isinstance(self._format, KeepsMaps):
+            return None
+        ids = np.concatenate((self._ids, np.fromiter(older, np.uint32, len(older))))
+        return packed(self._format, ids, [*self._read.result(), *older.values()])
+
+    def _maps(self, format: KeepsMaps) -> list[Any]:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return packed(format, self._ids, list(pool.map(format.map_of, data_files(self._files, self._store))))
+            return list(pool.map(format.map_of, data_files(self._files, self._store)))
 
     def __enter__(self) -> Self:
         return self

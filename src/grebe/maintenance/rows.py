@@ -7,6 +7,7 @@ kept on disk, as soon as it is read twice (several indexes, or an index that is 
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -19,6 +20,7 @@ from grebe.indexes.classic import functions
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Facts, LocatedRows, locator_columns
 from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
 from grebe.maintenance.located import Kept, located_rows
+from grebe.maintenance.runs import Older
 from grebe.spark.source import SparkSource
 from grebe.store.protocol import Store
 
@@ -139,38 +141,48 @@ class TableRows:
 class IndexRows:
     """The same for one of the indexes (`indexes.kind.Rows`): what it takes of them is counted."""
 
-    def __init__(self, table: TableRows, index: str) -> None:
+    def __init__(self, table: TableRows, index: str, older: Older | None = None) -> None:
         self._table = table
         self._index = index
+        self._older = older
         self._taken: DataFrame | None = None
         self._footers: Future[int] | None = None
 
     @property
     def facts(self) -> Facts:
-        return self._table.facts
+        facts = self._table.facts
+        return facts if self._older is None else replace(facts, rows=facts.rows + self._older.rows)
 
     def frame(self, again: bool = False) -> "DataFrame":
         return self._table.frame(again)
 
     def located(self, columns: Collection[str]) -> LocatedRows:
-        return self._table.located(columns)
+        found = self._table.located(columns)
+        if self._older is None or found.rows is None:
+            return found
+        return replace(found, rows=found.rows + self._older.rows)
 
     def some(self) -> "DataFrame":
         return self._table.some()
 
     def counted(self, frame: "DataFrame", whole: bool) -> "DataFrame":
-        """Counted by itself, not in passing: whatever lost rows on their way would lose them from such a count too."""
+        """Counted by itself, not in passing: whatever lost rows on their way would lose them from such a count too. Rows that
+        the index has already come along."""
         self._taken = frame
         self._footers = self._table.in_footers() if whole else None
-        return frame
+        return frame if self._older is None else frame.unionByName(self._older.frame(frame.sparkSession))
 
     def require(self, written: int) -> None:
         """That just the rows that were taken have been written. Raises `CorruptIndex`."""
         if self._taken is None:
             return
         taken = self._footers.result() if self._footers is not None else int(self._taken.count())
-        if taken != written and self._footers is None:
+        older = 0 if self._older is None else self._older.rows
+        if older and self._older is not None and self._older.left_out:
+            older = int(self._older.frame(self._taken.sparkSession).count())
+        if taken + older != written and self._footers is None:
             taken = _count_whole(self._taken)
+        taken += older
         if taken != written:
             raise CorruptIndex(
                 f"index {self._index}: {written:,} rows were written of {taken:,}; nothing was changed. Try again, and report it "

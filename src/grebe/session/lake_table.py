@@ -66,7 +66,7 @@ class LakeTable:
         log = create(self._source, self._place, kinds, replace, self._config.heartbeat_seconds)
         return self._committed(log, [kind.name for kind in kinds])
 
-    def refresh(self, *names: str, mode: str = "full") -> list[IndexInfo]:
+    def refresh(self, *names: str, mode: str = "incremental") -> list[IndexInfo]:
         """Brings these indexes (all, if none is named) up to the table as it is now, in one commit."""
         log = self._place.find() if not names else self._place.existing()
         if log is None:

@@ -15,14 +15,12 @@ _MOST_RANGES = 1024
 _SEED = 42
 
 
-def by_range(
-    frame: "DataFrame", sampled: "DataFrame", key: Chosen, others: list[str], parts: int, rows: int
-) -> tuple["DataFrame", bool]:
-    """The rows in so many partitions, each a range of the key. `sampled` are the same rows, of which some are read for the cuts;
+def by_range(frame: "DataFrame", key: Chosen, others: list[str], parts: int, rows: int) -> tuple["DataFrame", bool]:
+    """The rows in so many partitions, each a range of the key. Some of them are read first, for the cuts;
     `others` are columns that tell rows of one key apart; `rows` is how many there may be. Also whether rows of one key had to be
     spread over several partitions."""
     parts = min(parts, _MOST_RANGES)
-    cuts = ranges.cuts_of(_sample(sampled, key, parts, rows), parts) if parts > 1 else ()
+    cuts = ranges.cuts_of(_sample(frame, key, parts, rows), parts) if parts > 1 else ()
     if not cuts:
         return frame.repartition(1), False
     constants = [_value(cut.value, key.type) for cut in cuts]

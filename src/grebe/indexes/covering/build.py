@@ -40,7 +40,8 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
         laid = counted.repartition(planned.parts, *map(column_named, layout.bucket_by))
     else:
         others = [column.content for column in shape.columns[1:]]
-        laid, spread = by_range(counted, kept, shape.on[0], others, planned.parts, rows.facts.rows)
+        laid, spread = by_range(counted, shape.on[0], others, planned.parts, rows.facts.rows)
+        spread = spread or (shape.layout is not None and len(shape.layout.sort_by) == 1)
         layout = Layout(0, (), layout.sort_by[:1]) if spread else layout
     return Arranged(
         frame=laid.sortWithinPartitions(*map(column_named, planned.layout.sort_by)),

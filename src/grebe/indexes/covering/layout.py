@@ -6,7 +6,7 @@ queries ask for. So a key of such a type, or with few different values, is sorte
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.shape import Shape
@@ -50,6 +50,11 @@ def plan(shape: Shape, facts: Facts, sample: Callable[[], Distinct]) -> Plan:
     width = max(1.0, expected / max(1, facts.rows))
     rows_per_file = max(_FEWEST_ROWS_PER_FILE, int(_FILE_BYTES / width))
     names = tuple(column.content for column in shape.on)
+    if shape.layout is not None:
+        # More rows for an index that is there: they lie as the others do.
+        parts = shape.layout.buckets or parts_for(expected)
+        order = names if not shape.layout.buckets else shape.layout.sort_by
+        return Plan(replace(shape.layout, sort_by=order), parts, rows_per_file, "as before")
     parts = shape.buckets or parts_for(expected)
     why = "asked for" if shape.buckets == 0 else ""
     if shape.buckets is None:

@@ -6,6 +6,7 @@ writer puts all filters of a file right before its footer, so that one request b
 
 from collections.abc import Sequence
 
+from grebe.errors import Unsupported
 from grebe.indexes.classic import functions
 from grebe.indexes.content.by_range import by_range, column, quoted
 from grebe.indexes.content.shape import Shape, shape_of
@@ -24,11 +25,13 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     shape = shape_of(index, spec)
     keys = [one.content for one in shape.on]
     taken = _taken(shape, rows, spec.properties["file_level"])
+    if shape.layout is not None and taken.locators != shape.locators:
+        raise Unsupported(f"index {index}: {taken.file_level}; refresh with mode='full'", detail="LOCATORS_CHANGED")
     places = [FILE_COLUMN, *taken.locators]
     kept = taken.frame.select(*(functions.col(quoted(*one.path)).alias(one.content) for one in shape.columns), *places)
     counted = rows.counted(kept, whole=True)
     count = rows.facts.rows if taken.rows is None else taken.rows
-    laid, spread = by_range(counted, kept, shape.on[0], places, parts_for(count), count)
+    laid, spread = by_range(counted, shape.on[0], places, parts_for(count), count)
     return Arranged(
         frame=laid.sortWithinPartitions(*map(column, [*keys, *places])),
         options={**_writer(shape, taken.locators), "maxRecordsPerFile": str(_FILE_ROWS)},
@@ -38,7 +41,9 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
             "layout": {
                 "buckets": 0,
                 "bucket_by": [],
-                "sort_by": keys[:1] if spread else keys,
+                "sort_by": keys[:1]
+                if spread or (shape.layout is not None and len(shape.layout.sort_by) == 1)
+                else keys,
                 "reason": "sorted as a whole: a lookup index",
             },
         },

@@ -68,7 +68,9 @@ class Chunks:
         return Entries(whole[FILE_COLUMN].to_numpy().astype(np.int64), _places(shape, whole), whole.select(own))
 
     def _matching(self, chunk: Chunk, data: bytes) -> pa.RecordBatch:
-        batch = decode_group(chunk.tail.pages, chunk.group, data, uri=chunk.tail.file.uri)
+        decoded = decode_group(chunk.tail.pages, chunk.group, data, uri=chunk.tail.file.uri)
+        # Runs may differ in which columns their writer took for never NULL.
+        batch = pa.RecordBatch.from_arrays(decoded.columns, decoded.schema.names)
         if self.points is not None:
             held = self.points.rows_in(batch[self.index.columns[self.points.column]], chunk.start, chunk.stop)
             batch = batch[held] if isinstance(held, slice) else batch.filter(held)
