@@ -62,17 +62,15 @@ class Dialect:
     def quotes(self, data: Bytes, starts: Longs) -> tuple[Longs, Longs]:
         """Where in records that start there quotes open and close, and where quotes are escaped."""
         quotes = np.flatnonzero(data == self.quote)
-        if not self.escapes or not len(quotes):
-            return quotes, quotes[:0]
-        escapes = np.flatnonzero(data == self.escape)
+        escapes = np.flatnonzero(data == self.escape) if self.escapes and len(quotes) else quotes[:0]
+        if not len(escapes):
+            return quotes, escapes
         # Escapes in a row escape each other, in pairs, from the first one of the record on.
-        breaks = np.concatenate(([True], (np.diff(escapes) != 1) | np.isin(escapes[1:], starts)))[: len(escapes)]
-        first = np.maximum.accumulate(np.where(breaks, np.arange(len(escapes)), 0))
-        before = np.searchsorted(escapes, quotes) - 1
-        behind = (before >= 0) & ~np.isin(quotes, starts)
-        behind[behind] = escapes[before[behind]] == quotes[behind] - 1
-        escaped = np.zeros(len(quotes), np.bool_)
-        escaped[behind] = (before[behind] - first[before[behind]]) % 2 == 0
+        row_starts = np.append(True, (np.diff(escapes) != 1) | _among(escapes[1:], starts))
+        first = np.maximum.accumulate(np.where(row_starts, np.arange(len(escapes)), 0))
+        before = np.maximum(np.searchsorted(escapes, quotes) - 1, 0)
+        behind = (escapes[before] == quotes - 1) & ~_among(quotes, starts)
+        escaped = behind & ((before - first[before]) % 2 == 0)
         return quotes[~escaped], quotes[escaped]
 
 
@@ -191,6 +189,12 @@ def _check_quotes(
             f"the record at byte {place} of {uri} has quotes or escapes that only Spark can read; read it through Spark",
             detail="QUOTES",
         )
+
+
+def _among(places: Longs, ascending: Longs) -> Flags:
+    """Which of these are in the other, which is not empty."""
+    found: Flags = ascending[np.minimum(np.searchsorted(ascending, places), len(ascending) - 1)] == places
+    return found
 
 
 def _unescaped(text: pa.LargeBinaryArray, dialect: Dialect) -> pa.LargeBinaryArray:
