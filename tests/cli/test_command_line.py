@@ -100,7 +100,7 @@ def test_a_note_is_for_people_only() -> None:
     assert run(lambda output: output.note("done"), "act", "--json").stdout == ""
 
 
-@pytest.mark.parametrize("value", ["-1", "-1.5", "-.5", "-1e-3"])
+@pytest.mark.parametrize("value", ["-1", "-1.5", "-.5", "-1e-3", "-Infinity"])
 def test_a_negative_number_is_a_value(value: str) -> None:
     seen: list[str] = []
     result = run(lambda output, *values: seen.extend(values), "act", "id", value, "--json", "7")

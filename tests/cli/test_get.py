@@ -138,6 +138,16 @@ def test_a_row_too_wide_for_the_terminal_is_shown_one_value_a_line(
     assert "-- row 2" in lines
 
 
+def test_a_terminal_is_not_flooded(people: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grebe.cli.output._MOST_SHOWN", 2)
+    arguments = ["get", people, "address.city", "city 3", "--columns", "id"]
+    assert "152" in grebe(*arguments).stdout
+    monkeypatch.setattr("grebe.cli.output._is_terminal", lambda: True)
+    shown = grebe(*arguments).stdout
+    assert "… and 4 more, which a file, a pipe and --json get as well.\n6 rows; " in shown
+    assert "152" not in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

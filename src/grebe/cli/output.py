@@ -11,6 +11,8 @@ from typing import Protocol
 
 Row = Mapping[str, object]
 _LONGEST_SHOWN = 2_000
+_MOST_SHOWN = 1_000
+"""Rows on a terminal; nothing is left out elsewhere."""
 
 
 class Output(Protocol):
@@ -42,6 +44,8 @@ class Text:
 
     def records(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Rows too wide for the terminal are laid out one below the other."""
+        hidden = max(len(rows) - _MOST_SHOWN, 0) if _is_terminal() else 0
+        rows = rows[: len(rows) - hidden]
         heads = list(map(_visible, columns))
         cells = [[_of_data(row[column]) for column in columns] for row in rows]
         widths = list(map(_widest, zip(heads, *cells, strict=True)))
@@ -50,6 +54,8 @@ class Text:
         else:
             numeric = [bool(rows) and _are_numbers(row[column] for row in rows) for column in columns]
             _print_table(heads, cells, numeric)
+        if hidden:
+            self.note(f"… and {hidden:,} more, which a file, a pipe and --json get as well.")
 
     def one(self, row: Row) -> None:
         facts = list(_facts(row))

@@ -12,7 +12,7 @@ import click
 from grebe.cli.output import Json, Text
 from grebe.errors import GrebeError
 
-_NEGATIVE_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NEGATIVE_NUMBER = re.compile(r"-((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|Infinity)")
 
 json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs.")
 verbose_option = click.Option(["-v", "--verbose"], count=True, help="Say more; twice: tracebacks too.")
