@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any
 
 import grebe
 from bench.harness import in_fresh_process
@@ -18,6 +17,8 @@ from bench.needle.stage import INDEXES, LATENCY, Remote, Stage
 
 _THREADS = 64
 _CACHE_BYTES = 64 * 1024 * 1024
+_start: Barrier
+"""Of a process of a pool."""
 
 
 def threads(stage: Stage) -> None:
@@ -85,34 +86,30 @@ def processes(stage: Stage) -> None:
 def _by_processes(table: Path, keys: Sequence[object], count: int, seconds: float) -> float:
     """The seconds of a lookup."""
     context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(count), context.Queue()
-    workers = [
-        context.Process(
-            target=_in_process, args=(str(table), keys[number::count], seconds, barrier, results), daemon=True
-        )
-        for number in range(count)
-    ]
-    for worker in workers:
-        worker.start()
-    done: int = sum(results.get(timeout=600) for _ in workers)
-    for worker in workers:
-        worker.join()
-    return seconds / done
+    work = [(str(table), keys[number::count], seconds) for number in range(count)]
+    with context.Pool(count, initializer=_meet_at, initargs=(context.Barrier(count, timeout=120),)) as pool:
+        return seconds / sum(pool.starmap(_in_process, work, chunksize=1))
 
 
-def _in_process(path: str, keys: Sequence[int], seconds: float, barrier: Barrier, results: Any) -> None:
+def _meet_at(barrier: Barrier) -> None:
+    """All processes of a pool start their work together."""
+    global _start
+    _start = barrier
+
+
+def _in_process(path: str, keys: Sequence[int], seconds: float) -> int:
     table = grebe.open(path)
     table.warm(INDEXES["id"])
     for key in keys[:50]:
         table.get("id", key, columns=THREE)
-    barrier.wait()
-    results.put(_lookups(table, keys, 1, seconds))
+    _start.wait()
+    return _lookups(table, keys, 1, seconds)
 
 
 def memory(stage: Stage) -> None:
     """A minute without pause, over all keys and all columns."""
     seconds = stage.scale.pick(5.0, 60.0)
-    keys = some_keys(stage.table, 50_000)
+    keys = some_keys(stage.table, 20_000)
     grown, lookups = in_fresh_process(_unceasing, str(stage.table), keys, seconds).value
     allowed = _CACHE_BYTES * 1.1
     what = f"memory, {seconds:.0f} s without pause"

@@ -16,7 +16,7 @@ _KEYS = 1_000
 def needle(stage: Stage) -> None:
     """Rows of one key, all columns."""
     table, files = _many_files(stage)
-    runs = stage.scale.pick(3, 7)
+    runs = stage.scale.pick(3, 5)
     stage.spark.read.parquet(str(table)).createOrReplaceTempView("many_files")
     keys = data.some_keys(table, 1)
     for column in data.KEYS:
@@ -44,7 +44,7 @@ def join(stage: Stage) -> None:
 def flat(stage: Stage) -> None:
     """The same query over ever more files, each of 200 rows."""
     counts = stage.scale.pick((10, 50, 250), (100, 1_000, 10_000))
-    runs = stage.scale.pick(3, 5)
+    runs = 3
     races: dict[int, Race] = {}
     for files in counts:
         table = stage.indexed(data.wide(stage.spark, 200 * files, files), f"{files} files", "id")

@@ -106,7 +106,7 @@ def _duckdb(table: Path) -> Count:
 
     def count(wanted: Range) -> int:
         sql = f"SELECT {', '.join(THREE)} FROM read_parquet('{table}/*.parquet') WHERE {wanted.condition}"
-        found: Any = connection.execute(sql).to_arrow_table()
+        found: Any = connection.sql(sql).to_arrow_table()
         return int(found.num_rows)
 
     return count

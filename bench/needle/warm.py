@@ -78,7 +78,9 @@ def lance(stage: Stage) -> None:
     if theirs is None:
         return
     target = stage.folder / "copy.lance"
-    theirs.call("load", source=str(stage.table), target=str(target), keys=list(KEYS))
+    size = theirs.call("load", source=str(stage.table), target=str(target), keys=list(KEYS))
+    mine = sum(index.bytes for index in grebe.open(str(stage.table)).indexes())
+    stage.report.add("size, three indexes", "bytes", mine, "Lance BTREE", size)
     contestants = {OURS: opened(stage.table), small_pages: opened(stage.table_of_small_pages), "lance": theirs.get}
     keys = some_keys(stage.table, _BATCH * (runs + 1))
     for columns in (THREE, None):
@@ -93,9 +95,12 @@ def lance(stage: Stage) -> None:
 def rottnest(stage: Stage) -> None:
     """It knows UUIDs only, and gives the column `id` and the key."""
     runs = stage.scale.pick(3, 10)
-    theirs = stage.started("Rottnest", _rottnest(stage))
-    if theirs is None:
+    started = stage.started("Rottnest", _rottnest(stage))
+    if started is None:
         return
+    theirs, size = started
+    mine = grebe.open(str(stage.table)).index(INDEXES["uuid"]).bytes
+    stage.report.add("size, uuid", "bytes", mine, "Rottnest", size)
     keys = some_keys(stage.table, 5 * (runs + 1))["uuid"]
     contestants = {OURS: opened(stage.table, ["uuid"]), "rottnest": theirs.get}
     medians = turns(contestants, "uuid", keys, ["uuid", "id"], runs, batch=5)
@@ -103,10 +108,11 @@ def rottnest(stage: Stage) -> None:
 
 
 @contextmanager
-def _rottnest(stage: Stage) -> Iterator[Rival]:
+def _rottnest(stage: Stage) -> Iterator[tuple[Rival, int]]:
+    """With the bytes of its index."""
     with rival("rottnest", "rottnest") as started:
-        started.call("load", source=str(stage.table), target=str(stage.folder / "rottnest"), column="uuid")
-        yield started
+        target = stage.folder / "rottnest"
+        yield started, started.call("load", source=str(stage.table), target=str(target), column="uuid")
 
 
 def key_value(stage: Stage) -> None:
@@ -161,7 +167,7 @@ def _duckdb(table: Path) -> Get:
         sql = f"SELECT {', '.join(columns or ['*'])} FROM read_parquet('{table}/*.parquet') WHERE {column} = ?"
         for value in values:
             start = time.perf_counter()
-            found: Any = connection.execute(sql, [value]).to_arrow_table()
+            found: Any = connection.sql(sql, params=[value]).to_arrow_table()
             seconds.append(time.perf_counter() - start)
             rows += found.num_rows
         return seconds, rows

@@ -112,6 +112,14 @@ def test_every_benchmark_can_be_named_and_nothing_else(capsys: pytest.CaptureFix
     assert "imports" in capsys.readouterr().err
 
 
+def test_only_parts_that_a_benchmark_has_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, said in (("imports", "parts of imports: none"), ("needle", "parts of needle: lance, ")):
+        with pytest.raises(SystemExit) as left:
+            main([name, "--part", "nonsense"])
+        assert left.value.code == 2
+        assert said in capsys.readouterr().err
+
+
 def test_imports_runs_to_its_end(tmp_path: Path) -> None:
     main(["imports", "--json", str(tmp_path / "imports.json")])
     results = json.loads((tmp_path / "imports.json").read_text())
