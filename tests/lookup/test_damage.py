@@ -57,7 +57,9 @@ def test_the_answer_is_right_and_one_warning_says_so(
 ) -> None:
     log = tmp_path / "log"
     shutil.copytree(lake / "_grebe" / "t", log)
-    for file in (log / "data" / "by_id").glob(f"*/{part}"):
+    files = list((log / "data" / "by_id").glob(f"*/{part}"))
+    assert files
+    for file in files:
         damage(file)
     with caplog.at_level(logging.WARNING):
         opened = grebe.open(str(lake / "t"), location=str(log))
@@ -65,6 +67,12 @@ def test_the_answer_is_right_and_one_warning_says_so(
             value = table["id"][row].as_py()
             assert opened.get("id", value)["number"].to_pylist() == [row]
             assert opened.get_many("id", [value, -1])["number"].to_pylist() == [row]
+    paths = {str(file.relative_to(log)) for file in files}
+    for report in (opened.verify(), opened.verify(deep=True)):
+        if damage is not scramble_the_middle or part != "part-*.gix":
+            assert {fault.path for fault in report.findings} >= paths
+            assert {fault.index for fault in report.findings} == {"by_id"}
+    assert not opened.verify(deep=True).ok
     warned = [record.getMessage() for record in caplog.records if "by_id" in record.getMessage()]
     assert len(warned) == 1
     assert str(value) not in " ".join(warned)
@@ -85,6 +93,12 @@ def test_no_flipped_bit_loses_a_row(lake: Path, table: pa.Table, tmp_path: Path,
         opened = grebe.open(str(lake / "t"), location=str(log), config=grebe.Config(cache_bytes=0))
         keys = [table["text"][row].as_py() for row in rows]
         assert sorted(opened.get_many("text", keys, columns=["number"])["number"].to_pylist()) == sorted(rows)
+
+
+def test_sound_indexes_have_no_faults(lake: Path) -> None:
+    opened = grebe.open(str(lake / "t"))
+    assert opened.verify(deep=True).ok
+    assert str(opened.verify()) == "no faults were found"
 
 
 def test_other_indexes_go_on(lake: Path, table: pa.Table, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
 from grebe.formats import Reading
+from grebe.indexes.content.checks import Report, faults_of
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
 from grebe.log.location import places
@@ -114,6 +115,13 @@ class Table:
         """Reads ahead what lookups by this index need. `pin`: it stays in memory, whatever else is read."""
         self.index(name)
         self._engine.warm(name, pin)
+
+    def verify(self, deep: bool = False) -> Report:
+        """Whether the files of the indexes are as they were written; `deep` reads all of their bytes."""
+        if self._log is None:
+            return Report()
+        state, store = self._log.state, self._log.store
+        return Report(tuple(fault for index in state.indexes.values() for fault in faults_of(index, store, deep)))
 
     def counts(self) -> Counts:
         """What this table has asked of its stores so far, opening included."""

@@ -1,0 +1,106 @@
+"""Whether the files of an index are those that were written: by names, sizes and digests, and, if asked, by every page of them."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grebe.errors import CorruptIndex, GrebeError
+from grebe.indexes.content.copies import by_folder, listed
+from grebe.indexes.content.directory import NAME, read_directory
+from grebe.indexes.content.maps import NAME as MAPS
+from grebe.indexes.content.sealed import require, unsealed
+from grebe.log.entry import ContentFile
+from grebe.log.states import IndexState
+from grebe.store.protocol import ObjectMissing, Store
+
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    index: str
+    path: str
+    """The file, below the log's folder."""
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is wrong with the indexes of a table. No fault makes an answer wrong: an index that has one is not used."""
+
+    findings: tuple[Fault, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def __str__(self) -> str:
+        return "\n".join(f"{one.index}: {one.sentence} [{one.code}]" for one in self.findings) or "no faults were found"
+
+
+def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
+    """`deep` reads every byte."""
+    tasks = [(folder, files) for folder, files in by_folder(index.content).items()]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [fault for folder, files in tasks for fault in _of_run(index.name, store, folder, files, deep, pool)]
+
+
+def _of_run(
+    index: str, store: Store, folder: str, files: Sequence[ContentFile], deep: bool, pool: ThreadPoolExecutor
+) -> Iterator[Fault]:
+    try:
+        directory = listed(read_directory(store, folder), store.uri, folder, list(files))
+        tails = dict(
+            zip(directory["path"].to_pylist(), directory.select(["tail", "tail_digest"]).to_pylist(), strict=True)
+        )
+    except GrebeError as problem:
+        yield _fault(index, f"{folder}/{NAME}", problem)
+        tails = {}
+
+    def check(file: ContentFile) -> Fault | None:
+        try:
+            _check(file, store, tails.get(file.path), deep)
+        except GrebeError as problem:
+            return _fault(index, file.path, problem)
+        return None
+
+    yield from (
+        fault for fault in pool.map(check, (file for file in files if not file.path.endswith(f"/{NAME}"))) if fault
+    )
+
+
+def _fault(index: str, path: str, problem: GrebeError) -> Fault:
+    return Fault(index, path, problem.code, str(problem.args[0]))
+
+
+def _check(file: ContentFile, store: Store, tail: dict[str, object] | None, deep: bool) -> None:
+    uri = f"{store.uri}/{file.path}"
+    try:
+        size = store.stat(file.path).size
+        if size != file.size:
+            raise CorruptIndex(f"{uri} has {size:,} bytes and should have {file.size:,}", detail="SIZE")
+        if file.path.endswith(f"/{MAPS}"):
+            unsealed(store.get(file.path), uri)
+        elif tail is not None:
+            length, digest = tail["tail"], tail["tail_digest"]
+            assert isinstance(length, int)
+            assert isinstance(digest, bytes)
+            require(store.get_range(file.path, size - length, length), digest, uri)
+        if deep and file.rows:
+            _read_whole(store.get(file.path), file.rows, uri)
+    except ObjectMissing as missing:
+        raise CorruptIndex(f"{uri} is missing", detail="MISSING") from missing
+
+
+def _read_whole(data: bytes, rows: int, uri: str) -> None:
+    """Every page has a checksum."""
+    try:
+        read = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read().num_rows
+    except (pa.ArrowException, OSError) as damaged:
+        raise CorruptIndex(f"{uri} is damaged", detail="DAMAGED") from damaged
+    if read != rows:
+        raise CorruptIndex(f"{uri} has {read:,} rows and should have {rows:,}", detail="ROWS")
