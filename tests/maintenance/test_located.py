@@ -100,6 +100,22 @@ def test_rows_of_orc_are_found_in_place(spark: "SparkSession", tmp_path: Path) -
     require_found(tmp_path / "t", frame, "k", "orc")
 
 
+@pytest.mark.parametrize("format", ["orc", "csv", "json"])
+def test_timestamps_are_those_of_spark_whatever_the_zone_of_the_session(
+    spark: "SparkSession", tmp_path: Path, format: str
+) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        frame = spark.sql("SELECT id k, timestamp_seconds(id * 86400 * 30) t FROM range(12)")
+        frame.coalesce(1).write.format(format).save(str(tmp_path / "t"))
+        frame = spark.read.schema(frame.schema).format(format).load(str(tmp_path / "t"))
+        assert create(spark, frame, "k", "t").properties["file_level"] is None
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    days = grebe.open(str(tmp_path / "t"), format=format).get("k", 3)["t"]
+    assert days.cast("int64").to_pylist() == [90 * 86_400_000_000]
+
+
 def test_workers_read_tables_on_s3_with_the_credentials_of_the_session(
     spark: "SparkSession", s3_server: S3Server
 ) -> None:

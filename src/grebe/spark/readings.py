@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from grebe.errors import Unsupported
@@ -27,6 +28,7 @@ FILE_INDEXES = {
     f"{_PACKAGE}PrunedInMemoryFileIndex",
 }
 
+_SESSION_ZONE = "spark.sql.session.timeZone"
 # Settings that change what a reader makes of a file, with their defaults: only another value is part of a reading.
 SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "",
@@ -43,7 +45,7 @@ SETTINGS = {
     "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
     "spark.sql.csv.parser.columnPruning.enabled": "true",
     "spark.sql.caseSensitive": "false",
-    "spark.sql.session.timeZone": "",
+    _SESSION_ZONE: "",
 }
 _REBASING = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "datetimerebasemode",
@@ -85,14 +87,37 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
         malformed = _column_of_malformed(options, settings)
         own = [column for column in own if column.name != malformed]
     columns = (*own, *(Column(column.name, column.type, partition=True) for column in partitions))
+    zone = zone or settings[_SESSION_ZONE]
+    of_jvm = _zone_of_jvm() if name == "orc" and any(map(_zoned, own)) else None
+    if of_jvm is not None and of_jvm != zone:
+        if any(map(_zoned, partitions)):
+            # Two zones at once are more than a reading has room for, and more than anybody but Spark reads by.
+            given[_SESSION_ZONE] = zone
+        zone = of_jvm
     return Reading.of(
         name,
         given,
         columns,
-        zone or settings["spark.sql.session.timeZone"],
+        zone,
         local_times=known.local_times,
         by_position=known.by_position,
     )
+
+
+def _zoned(column: Column) -> bool:
+    return "timestamp" in column.type.replace("timestamp_ntz", "")
+
+
+def _zone_of_jvm() -> str | None:
+    """Where Spark's reader of ORC takes local times from, whatever the session's zone; None outside of Spark."""
+    from pyspark import SparkContext
+
+    return None if SparkContext._jvm is None else _default_zone(SparkContext._jvm)
+
+
+@cache
+def _default_zone(jvm: Any) -> str:
+    return str(jvm.java.util.TimeZone.getDefault().getID())
 
 
 def _require_whole_records(options: Mapping[str, str]) -> None:
@@ -137,7 +162,7 @@ def _from_settings(name: str, options: Mapping[str, str], settings: Mapping[str,
     for setting, default in SETTINGS.items():
         owner = next((form for form, prefix in _OF_FORMAT.items() if setting.startswith(prefix)), None)
         value = settings.get(setting, default)
-        if setting == "spark.sql.session.timeZone" or owner not in (None, name) or value in ("", default):
+        if setting == _SESSION_ZONE or owner not in (None, name) or value in ("", default):
             continue
         option = _REBASING.get(setting)
         if option is None:
