@@ -42,6 +42,7 @@ class PrunerOnPaper:
     most: int | None
     damaged: bool = False
     bytes: int = 1_000
+    rows: int = 0
     asked: list[str] = field(default_factory=list)
 
     def helps(self, predicate: Predicate) -> bool:
@@ -81,6 +82,7 @@ def pruning(
         found,
         len(found) if most == -1 else most,
         damaged,
+        rows=source.rows,
     )
     return KnownIndex(name, "lookup", "ACTIVE", None, pruner=pruner, **facts)
 

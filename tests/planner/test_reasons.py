@@ -29,6 +29,9 @@ ARGUMENTS: dict[Code, dict[str, Any]] = {
     Code.MISSING_INDEXED_COL: {"columns": ["l_suppkey"]},
     Code.NO_AVAIL_JOIN_INDEX_PAIR: {"other": "orders", "column": "o_orderkey", **ESTIMATES},
     Code.NO_COMPATIBLE_JOIN_INDEX_PAIR: {"buckets": 8, "pair": "by_order", "other": "orders", "pair_buckets": 7},
+    Code.NO_PRUNER: {"kind": "covering"},
+    Code.TOO_MANY_KEYS: {"rows": 123_456, "column": "l_partkey"},
+    Code.TOO_MANY_ROWS: {"rows": 1_234_567},
     Code.NOT_CHEAPER: ESTIMATES,
     Code.ANOTHER_INDEX_APPLIED: {"applied": "by_part"},
 }

@@ -156,6 +156,15 @@ public final class Bridge {
     return python.apply(number + " " + question.substring(start));
   }
 
+  /** What Python says to something that is asked while a query runs. */
+  String ask(String question) {
+    String answer = answer(numbers.incrementAndGet(), question);
+    if (answer.startsWith("!")) {
+      throw new IllegalStateException("the planner failed: " + answer.substring(1));
+    }
+    return answer;
+  }
+
   void asked(long number) {
     questions.remove(number);
   }

@@ -130,6 +130,12 @@ final class Expressions {
 
   private static void literal(Json json, Object value, String type) {
     json.list().text("$").text(type);
+    value(json, value);
+    json.endList();
+  }
+
+  /** Numbers as text: JSON's own would lose digits. */
+  static void value(Json json, Object value) {
     if (value == null) {
       json.nothing();
     } else if (value instanceof Boolean) {
@@ -139,6 +145,5 @@ final class Expressions {
     } else {
       json.text(value.toString());
     }
-    json.endList();
   }
 }

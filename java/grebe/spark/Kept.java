@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType;
 /** A relation's own file index without some of its files. Partition values, and where the blocks lie, stay as they were listed. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 class Kept extends Files {
-  private final Snapshot registered;
-  final BitSet without;
+  final Snapshot registered;
+  private final BitSet without;
   final String pair;
 
   /** `pair` names the stand-in beside which these files are read; empty if there is none. */

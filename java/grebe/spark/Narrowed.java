@@ -1,7 +1,9 @@
 package grebe.spark;
 
-import java.util.BitSet;
+import java.util.Arrays;
 import java.util.List;
+
+import com.fasterxml.jackson.databind.JsonNode;
 
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -10,12 +12,30 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Narrowed extends Kept {
   private final String by;
+  /** What of the files that are listed is read. */
+  final Restriction restriction;
+  /** How Python is asked with the keys of a join, and with how many at most; empty: it is not. */
+  final String lookup;
+  final int mostKeys;
   private List<PartitionDirectory> everything;
 
-  /** `by`: the indexes, for people. */
-  Narrowed(FileIndex all, Snapshot registered, BitSet without, String by) {
-    super(all, registered, without, "");
-    this.by = by;
+  Narrowed(FileIndex all, Snapshot registered, JsonNode decision) {
+    super(all, registered, Snapshot.parse(decision.get("without").asText()), "");
+    this.by = decision.get("by").asText();
+    this.restriction = Restriction.of(decision);
+    JsonNode keys = decision.get("keys");
+    this.lookup = keys.isNull() ? "" : keys.get("lookup").asText();
+    this.mostKeys = keys.isNull() ? 0 : keys.get("most").asInt();
+  }
+
+  /** Whether the scan has to do more than to read the files that are listed. */
+  boolean isPartial() {
+    return !restriction.ranges.isEmpty() || !lookup.isEmpty();
+  }
+
+  @Override
+  Object identity() {
+    return Arrays.asList(super.identity(), restriction.identity(), lookup);
   }
 
   /** Spark asks for the list several times while it plans a query, and a relation of ours lives no longer than that. */

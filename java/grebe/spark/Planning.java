@@ -1,6 +1,7 @@
 package grebe.spark;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -61,7 +63,12 @@ public final class Planning extends SparkStrategy {
       SparkPlan once = togetherAlready((Aggregate) plan) ? OnePhase.of((Aggregate) plan, this::planLater) : null;
       return once == null ? Scala.nothing() : Scala.seq(once);
     }
-    Content content = plan instanceof Project || plan instanceof Filter || plan instanceof LogicalRelation ? content(plan) : null;
+    boolean scanned = plan instanceof Project || plan instanceof Filter || plan instanceof LogicalRelation;
+    FileIndex files = scanned ? files(plan) : null;
+    if (files instanceof Narrowed && ((Narrowed) files).isPartial()) {
+      return narrowed(plan);
+    }
+    Content content = scanned ? content(plan) : null;
     return content == null || content.buckets == 0 ? Scala.nothing() : scans(plan, content);
   }
 
@@ -122,6 +129,21 @@ public final class Planning extends SparkStrategy {
       parts.add(scan(replaced(plan, content.only(run)), content, true));
     }
     return Scala.seq(together(parts, keys, order, content.buckets));
+  }
+
+  /** Filters by the keys of a join go to the scan; all others are Spark's. */
+  private static scala.collection.immutable.Seq narrowed(LogicalPlan plan) {
+    List<String> partitions = Arrays.asList(((HadoopFsRelation) leaf(plan).relation()).partitionSchema().fieldNames());
+    List<Expression> keys = new ArrayList<>();
+    ByKeys.collect(plan, keys);
+    keys.removeIf(key -> Scala.<Attribute>list(key.references()).stream().anyMatch(each -> partitions.contains(each.name())));
+    SparkPlan planned = (SparkPlan) FileSourceStrategy$.MODULE$.apply(ByKeys.without(plan, keys)).head();
+    return Scala.seq(narrowed(planned, keys));
+  }
+
+  private static SparkPlan narrowed(SparkPlan plan, List<Expression> keys) {
+    return plan instanceof FileSourceScanExec
+        ? new NarrowedScan(plan, Scala.seq((List) keys)) : Scala.withChildren(plan, child -> narrowed(child, keys));
   }
 
   /** Asked at once for what Spark will ask it later, so that a Spark that differs from those we know shows here. */

@@ -29,6 +29,7 @@ final class Rewrite {
 
   private final Map<LogicalRelation, StandIn> standIns = new IdentityHashMap<>();
   private final Map<LogicalRelation, LogicalRelation> narrowed = new IdentityHashMap<>();
+  private final Map<LogicalRelation, JsonNode> keys = new IdentityHashMap<>();
   private final Map<LogicalRelation, JsonNode> answers = new IdentityHashMap<>();
   /** The place of an attribute in the order of the index that it comes from. */
   private final Map<Long, Integer> ranks = new HashMap<>();
@@ -43,6 +44,9 @@ final class Rewrite {
     for (JsonNode each : all.get("narrowed")) {
       LogicalRelation relation = relations.get(each.get("relation").asInt());
       narrowed.put(relation, narrowed(bridge, relation, each));
+      if (!each.get("keys").isNull()) {
+        keys.put(relation, each.get("keys"));
+      }
     }
     for (JsonNode each : all.get("answers")) {
       answers.put(relations.get(each.get("relation").asInt()), each.get("values"));
@@ -52,8 +56,7 @@ final class Rewrite {
   /** The same relation, of which some files are not read. What is known of the table's size does not hold for it. */
   private static LogicalRelation narrowed(Bridge bridge, LogicalRelation original, JsonNode decision) {
     HadoopFsRelation whole = (HadoopFsRelation) original.relation();
-    Narrowed files = new Narrowed(whole.location(), bridge.snapshots.get(decision.get("snapshot").asText()),
-        Snapshot.parse(decision.get("without").asText()), decision.get("by").asText());
+    Narrowed files = new Narrowed(whole.location(), bridge.snapshots.get(decision.get("snapshot").asText()), decision);
     scala.collection.immutable.Map options = (scala.collection.immutable.Map) whole.options().updated(Rewriting.MARK, "narrowed");
     return Scala.withRelation(original, new HadoopFsRelation(files, whole.partitionSchema(), whole.dataSchema(), whole.bucketSpec(),
         whole.fileFormat(), options, whole.sparkSession()), original.output());
@@ -72,9 +75,21 @@ final class Rewrite {
     }
     LogicalPlan made = Scala.withChildren(plan, this::of);
     if (made instanceof Join) {
-      made = KeyOrder.of((Join) made, ranks);
+      made = byKeys((Join) plan, KeyOrder.of((Join) made, ranks));
     }
     return Subqueries.changed(made, this::of);
+  }
+
+  private LogicalPlan byKeys(Join before, Join after) {
+    Join made = after;
+    for (LogicalPlan side : new LogicalPlan[] {before.left(), before.right()}) {
+      LogicalRelation relation = leaf(side);
+      JsonNode decision = relation == null ? null : keys.get(relation);
+      if (decision != null && decision.get("side").asText().equals(side == before.left() ? "left" : "right")) {
+        made = ByKeys.of(made, narrowed.get(relation), decision);
+      }
+    }
+    return made;
   }
 
   /** Projections and filters from the top down to the relation, which comes last. */

@@ -6,13 +6,14 @@ from dataclasses import replace
 from operator import attrgetter
 
 from grebe.config import Config
+from grebe.planner.by_keys import JoinLookups
 from grebe.planner.candidates import Asked, Candidate, asked_of, candidate
 from grebe.planner.content import first_sorted
 from grebe.planner.cost import MEASURED, Meter, Rates
 from grebe.planner.decision import Choice, Decision, Narrow, StandIn, indexes_of
 from grebe.planner.inquiry import Inquiry
 from grebe.planner.metadata import answers
-from grebe.planner.narrowing import Narrowed, helping, narrowed
+from grebe.planner.narrowing import Narrowed, askable, narrowed, without_condition
 from grebe.planner.not_chosen import NotChosen
 from grebe.planner.options import Option, StandInOptions, narrowed_option, plain_option, read_counts
 from grebe.planner.plans import Plan, estimate, options_of
@@ -21,7 +22,7 @@ from grebe.planner.programme import Offer, Programme
 from grebe.planner.query import Join, Query
 from grebe.planner.reasons import RANK, Code, Reason
 from grebe.planner.shapes import Attributes, every_node, repeated
-from grebe.planner.tables import KnownTable
+from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.predicate.tree import Path
 
 MOST_CANDIDATES = 6
@@ -57,6 +58,7 @@ class _Choice:
         self._config = config
         self._inquiry = inquiry
         self._narrowed: dict[int, Option] = {}
+        self._askable: dict[int, tuple[KnownTable, list[KnownIndex]]] = {}
         self._meter = meter
         self._attributes = Attributes(query)
         self._refused: list[tuple[str, Reason]] = []
@@ -105,7 +107,15 @@ class _Choice:
         """Asks the indexes that prune. What they find is a better guess than any."""
         if self._inquiry is None or all(index.pruner is None for index in table.indexes):
             return guessed
-        helpful, refused = helping(guessed.asked, table, self._query, self._config)
+        found, refused = askable(guessed.asked, table, self._query, self._config)
+        self._askable[guessed.relation.number] = (table, [index for index, _ in found])
+        helpful = []
+        for index, known in found:
+            assert index.pruner is not None
+            if index.pruner.helps(guessed.asked.predicate):
+                helpful.append((index, known))
+            else:
+                refused.append(without_condition(guessed.relation, index))
         if helpful:
             affordable = self._meter.affordable(plain_option(guessed, self._meter).cost)
             left, more = narrowed(guessed.asked, table, helpful, affordable, self._inquiry)
@@ -132,6 +142,11 @@ class _Choice:
                 choices.append(_stand_in(option, option.candidate))
             elif option.narrowed is not None:
                 choices.append(_narrow(option.narrowed))
+        if self._askable:
+            lookups = JoinLookups(self._profiles, self._programme.rows, self._askable, self._meter)
+            by_keys, refused = lookups.choices(plans)
+            choices += by_keys
+            self._refused += refused
         choices.sort(key=attrgetter("relation"))
         reasons = self._reasons(choices, plans, counts, frozenset(answered)) if why else ()
         return Decision(tuple(choices), reasons, estimate(before), estimate(plans))

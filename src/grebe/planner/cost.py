@@ -62,6 +62,8 @@ class Rates:
     """Asking an index about a predicate; elapsed, on the driver."""
     entry: float = 120e-9
     """Reading one entry of an index that prunes."""
+    key: float = 20e-6
+    """Looking up one of many keys of a join."""
     inquiry_share: float = 0.1
     """Of a scan's cost, what may be spent on entries that may turn out to leave no file out."""
     pruned_unit_rows: float = 20_000
@@ -175,6 +177,9 @@ class Meter:
         if left * 2 < rates.inquiry:
             return -1.0
         return left / rates.entry if rates.entry else math.inf
+
+    def lookup(self, keys: float) -> float:
+        return _MILLISECONDS * (self.rates.inquiry + keys * self.rates.key)
 
     def _tasks(self, tasks: float) -> float:
         return tasks * self.rates.task / self.settings.cores

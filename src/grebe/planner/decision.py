@@ -6,6 +6,7 @@ from typing import TypeAlias
 from grebe.files import FileIds
 from grebe.indexes.kind import Copy
 from grebe.planner.reasons import Reason
+from grebe.predicate.tree import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,30 @@ class Narrow:
     """Further indexes by which files were left out."""
 
 
-Choice: TypeAlias = StandIn | Narrow | FromMetadata
+@dataclass(frozen=True, slots=True)
+class ByKeys:
+    """When the query runs, the keys of a join's other side are looked up, and files without any of them are not read."""
+
+    relation: int
+    index: str
+    table: str
+    left: bool
+    """Whether the relation is the left side of the join."""
+    key: int
+    """The attribute that the join compares, and the column of the relation that it is."""
+    column: int
+    path: Path
+    type: str
+    """As Spark's JSON."""
+    broadcast: bool
+    """The other side is broadcast anyway; else it is run once more, for its keys."""
+    most: int
+    """With more keys than these, all files are read."""
+    name: str = ""
+    """The relation, as the query names it."""
+
+
+Choice: TypeAlias = StandIn | Narrow | ByKeys | FromMetadata
 
 
 def indexes_of(choice: Choice) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grebe.planner.decision import Choice, Decision, Estimate, FromMetadata, Narrow, indexes_of
+from grebe.planner.decision import ByKeys, Choice, Decision, Estimate, FromMetadata, Narrow, indexes_of
 from grebe.planner.reasons import Reason
+from grebe.predicate.text import column_sql
 
 _INDENT = "  "
 _THOUSAND = 1000.0
@@ -70,6 +71,8 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
     data: dict[str, Any] = {"relation": choice.name, "table": choice.table, "index": choice.index}
     if isinstance(choice, FromMetadata):
         return data | {"how": "metadata"}
+    if isinstance(choice, ByKeys):
+        return data | {"how": "keys", "column": column_sql(choice.path), "most_keys": choice.most}
     if isinstance(choice, Narrow):
         return data | {
             "how": "files",
@@ -93,6 +96,10 @@ def _choice_lines(choice: Choice) -> list[str]:
     title = f"{choice.name or choice.table}: {choice.index}"
     if isinstance(choice, FromMetadata):
         return [f"{title}, answered from what is known of its files, without reading them"]
+    if isinstance(choice, ByKeys):
+        return [
+            f"{title}, only the files where the join finds its keys of {column_sql(choice.path)}, up to {choice.most:,}"
+        ]
     if isinstance(choice, Narrow):
         lines = [
             f"{choice.name or choice.table}: {' and '.join(indexes_of(choice))}, "

@@ -142,7 +142,7 @@ class JoinCosts:
         cost = plan.cost + sent.cost / small.repeated
         cost += self._meter.broadcast(small.planned.rows, small.planned.width)
         cost += self._meter.probe(streamed.planned.rows, self._rows, plan.tasks)
-        step = Step(self._node, broadcasts=1)
+        step = Step(self._node, broadcasts=1, left_sent=small is self._left)
         return Plan(cost, plan.partitioning, plan.order, self._size(left, right), plan.tasks, step, (left, right))
 
     def _every_pair(self, left: Plan, right: Plan) -> Plan:

@@ -43,10 +43,10 @@ class Narrowed:
         return self.relation.bytes - self.table.bytes_of(self.without)
 
 
-def helping(
+def askable(
     asked: Asked, table: KnownTable, query: Query, config: Config
 ) -> tuple[list[tuple[KnownIndex, FileIds]], list[Reason]]:
-    """The indexes that can say something of the predicate, with the files of the scan that they know; and why others cannot."""
+    """The indexes that know something of the scan's files, and of which; and why others do not."""
     found, refused = [], []
     for index in table.indexes:
         if index.pruner is not None:
@@ -74,9 +74,13 @@ def _known(asked: Asked, index: KnownIndex, query: Query, config: Config) -> Fil
         return refuse(Code.NO_COMMON_FILES)
     if uncovered and not config.hybrid:
         return refuse(Code.HYBRID_OFF, appended=uncovered, deleted=0)
-    if not pruner.helps(asked.predicate):
-        return refuse(Code.NO_FIRST_INDEXED_COL_COND, column=column_sql(next(iter(pruner.columns))))
     return known
+
+
+def without_condition(relation: Relation, index: KnownIndex) -> Reason:
+    assert index.pruner is not None
+    column = column_sql(next(iter(index.pruner.columns)))
+    return Refusal(relation, index.name)(Code.NO_FIRST_INDEXED_COL_COND, column=column)
 
 
 def narrowed(

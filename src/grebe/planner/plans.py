@@ -21,6 +21,8 @@ class Step(NamedTuple):
     shuffled_bytes: float = 0.0
     sorts: int = 0
     broadcasts: int = 0
+    left_sent: bool = False
+    """Of a broadcast, whether it is the left side that is sent."""
 
 
 class Plan(NamedTuple):

@@ -70,6 +70,8 @@ def profile(
     """`joined`: columns that the query joins by."""
     relation = asked.relation
     rows = next((_rows_of(one, relation) for one in candidates if one.copy.where is None), None)
+    if rows is None and table is not None:
+        rows = _rows_known(table, relation)
     if rows is None:
         whole = stored_bytes(all_types(relation))
         compression = _COMPRESSION if is_columnar(relation.reading.format) else 1.0
@@ -123,6 +125,15 @@ def _distinct(kind: str, rows: float, hashed: bool, between: tuple[Any, Any] | N
 def _rows_of(candidate: Candidate, relation: Relation) -> float:
     held = candidate.coverage.source_bytes
     return candidate.content.row_count * (relation.bytes / held if held else 1.0)
+
+
+def _rows_known(table: KnownTable, relation: Relation) -> float | None:
+    """By an index that has counted the rows of the files that it covers."""
+    for index in table.indexes:
+        held = table.bytes_of(index.pruner.covered) if index.pruner is not None else 0
+        if index.pruner is not None and held:
+            return index.pruner.rows * relation.bytes / held
+    return None
 
 
 @lru_cache(maxsize=1024)

@@ -58,6 +58,8 @@ class Programme:
         self._profiles = profiles
         self._meter = meter
         self._plain = {number: plain_option(profile, meter) for number, profile in profiles.items()}
+        self.rows: dict[int, float] = {}
+        """Of each node of the query that was visited, by `id`: the same in every plan."""
         self._offers: Mapping[int, Sequence[Offer]] = {}
         self._counts: frozenset[int] = frozenset()
         self._answered: Collection[int] = ()
@@ -79,7 +81,9 @@ class Programme:
     def _visit(self, node: Node, wanted: Wanted) -> Planned:
         if id(node) in self._answered:
             return Planned(1.0, 1.0, _LEAF_WIDTH, [Plan(0.0, None, (), _LEAF_WIDTH, 1, Step(node))])
-        return _HOW[type(node)](self, node, wanted)
+        made = _HOW[type(node)](self, node, wanted)
+        self.rows[id(node)] = made.rows
+        return made
 
     def _keep(self, plans: Iterable[Plan], wanted: Wanted) -> list[Plan]:
         return best(plans, wanted, self._meter.settings.broadcast_bytes)

@@ -21,6 +21,7 @@ class Code(StrEnum):
     NOT_ACTIVE = "NOT_ACTIVE"
     SET_ASIDE = "SET_ASIDE"
     NO_STAND_IN = "NO_STAND_IN"
+    NO_PRUNER = "NO_PRUNER"
     EXCLUDED = "EXCLUDED"
     # About an index and a scan.
     READ_DIFFERENTLY = "READ_DIFFERENTLY"
@@ -40,6 +41,7 @@ class Code(StrEnum):
     BROADCAST_INSTEAD = "BROADCAST_INSTEAD"
     NO_AVAIL_JOIN_INDEX_PAIR = "NO_AVAIL_JOIN_INDEX_PAIR"
     NO_COMPATIBLE_JOIN_INDEX_PAIR = "NO_COMPATIBLE_JOIN_INDEX_PAIR"
+    TOO_MANY_KEYS = "TOO_MANY_KEYS"
     TOO_MANY_ROWS = "TOO_MANY_ROWS"
     NOTHING_LEFT_OUT = "NOTHING_LEFT_OUT"
     NOT_CHEAPER = "NOT_CHEAPER"
@@ -62,6 +64,7 @@ SENTENCES: Mapping[str, str] = {
     Code.NOT_ACTIVE: "index {index} is {state}, and only an ACTIVE one is used: wait for its creation to end, or restore it",
     Code.SET_ASIDE: "index {index} is set aside in this session ({why}): refresh it with mode='full' to write it anew",
     Code.NO_STAND_IN: "index {index} has nothing that could be read instead of {relation} (its kind is {kind})",
+    Code.NO_PRUNER: "index {index} does not say where rows lie (its kind is {kind}), so that only Spark uses it",
     Code.EXCLUDED: "index {index} is ruled out by {by}: leave that away to let it be considered",
     Code.READ_DIFFERENTLY: "index {index} was made from another reading of {relation} ({differs} differ): read it in the same "
     "way, or create an index from the reading that the query uses",
@@ -92,6 +95,8 @@ SENTENCES: Mapping[str, str] = {
     "pay (" + _ESTIMATES + "): create one there",
     Code.NO_COMPATIBLE_JOIN_INDEX_PAIR: "index {index} has {buckets} buckets and index {pair} of {other} has {pair_buckets}, which "
     "no number above 1 divides: create both with the same number",
+    Code.TOO_MANY_KEYS: "the other side of the join on {column} is taken to have {rows:,} rows, and looking up so many keys in "
+    "index {index} does not pay: filter that side, or collect statistics of its table",
     Code.TOO_MANY_ROWS: "index {index} may find {rows:,} rows of {relation}, and looking up so many takes longer "
     "than reading all files",
     Code.NOTHING_LEFT_OUT: "rows that index {index} finds lie in every file of {relation} that it knows, so that none "

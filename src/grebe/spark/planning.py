@@ -24,6 +24,7 @@ from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.predicate.tree import TRUE
 from grebe.spark import readings, rewrite
+from grebe.spark.read_expressions import one_of
 from grebe.spark.read_plan import SETTINGS, read_plan
 from grebe.spark.shim import Shim
 from grebe.spark.tables import NOTHING_SECONDS, Found, Tables
@@ -73,6 +74,8 @@ class Planning:
             self._parts[number] = self._parts.get(number, "") + text
             return ""
         asked = json.loads(self._parts.pop(number, "") + text)
+        if "values" in asked:
+            return self._by_keys(json.loads(asked["lookup"]), asked["values"])
         found: dict[int, Found] = {}
         query = read_plan(
             asked, lambda i, described: self._relation(int(number), i, described, asked, found), self._cores
@@ -83,6 +86,17 @@ class Planning:
         decision = choose(query, tables, self._config, why=bool(asked["token"]), inquiry=self._inquiry)
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
+
+    def _by_keys(self, lookup: Mapping[str, Any], values: list[str | bool]) -> str:
+        """Which files hold none of the keys that a join has found. Whatever version of the index knows a file knows it right."""
+        found = self.tables.named(lookup["table"])
+        index = next((one for one in found.table.indexes if one.name == lookup["index"]), None) if found else None
+        if found is None or index is None or index.pruner is None:
+            return ""
+        predicate = one_of(tuple(lookup["path"]), lookup["type"], values)
+        hits = self._inquiry.hits(found.table, index, predicate)
+        entries = None if hits is None else self._inquiry.entries(found.table, index, predicate, hits)
+        return "" if entries is None else rewrite.restriction_text(index.pruner.covered - FileIds.of(entries.files))
 
     def _damaged(self, table: KnownTable, index: KnownIndex, problem: GrebeError) -> None:
         self.tables.set_aside(table.uri, index.name, problem.code)

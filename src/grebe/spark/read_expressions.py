@@ -14,6 +14,7 @@ from grebe.errors import Unsupported
 from grebe.formats.spark_types import arrow_type
 from grebe.predicate.arrow_types import from_arrow
 from grebe.predicate.like import simplified
+from grebe.predicate.normalise import normalise
 from grebe.predicate.tree import (
     And,
     Cast,
@@ -115,6 +116,12 @@ def term(expression: Json, columns: Columns) -> Term:
         case [str(name), *_] if name in _COMPARISONS or name in ("And", "Or", "Not", "IsNull", "IsNotNull", "In"):
             return TruthOf(predicate(expression, columns))
     return Opaque(_label(expression), tuple(_references(expression, columns)))
+
+
+def one_of(path: Path, kind: str, values: list[str | bool]) -> Predicate:
+    """That a column of this type (as Spark's JSON) has one of these values, as the Java part writes them."""
+    known = type_of_json(kind)
+    return normalise(In(Column(path, known), tuple(_literal(known, value) for value in values)))
 
 
 def _field_type(kind: Type, fields: list[str]) -> Type:

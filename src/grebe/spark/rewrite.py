@@ -6,7 +6,7 @@ from typing import Any
 
 from grebe.files import FileIds
 from grebe.indexes.kind import FILE_COLUMN
-from grebe.planner.decision import Decision, FromMetadata, Narrow, StandIn, indexes_of
+from grebe.planner.decision import ByKeys, Decision, FromMetadata, Narrow, StandIn, indexes_of
 from grebe.planner.query import Query, Relation
 
 
@@ -14,28 +14,50 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
     """Empty if nothing is to be done. `snapshots`: table -> its registered files in the JVM."""
     if not decision.choices:
         return ""
-    stand_ins, narrowed, answers = [], [], []
+    stand_ins, answers = [], []
+    narrowed: dict[int, dict[str, Any]] = {}
     for choice in decision.choices:
         if isinstance(choice, FromMetadata):
             answers.append(_answer(choice))
         elif isinstance(choice, Narrow):
-            narrowed.append(_narrow(choice, snapshots[choice.table]))
+            narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(without=_ranges(choice.without))
+        elif isinstance(choice, ByKeys):
+            narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(keys=_keys(choice))
         else:
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
-    return json.dumps({"stand_ins": stand_ins, "narrowed": narrowed, "answers": answers})
+    return json.dumps({"stand_ins": stand_ins, "narrowed": list(narrowed.values()), "answers": answers})
 
 
 def _answer(choice: FromMetadata) -> dict[str, Any]:
     return {"relation": choice.relation, "values": [None if value is None else str(value) for value in choice.values]}
 
 
-def _narrow(choice: Narrow, snapshot: str) -> dict[str, Any]:
+def _whole(choice: Narrow | ByKeys, snapshots: Mapping[str, str]) -> dict[str, Any]:
     return {
         "relation": choice.relation,
         "by": ", ".join(indexes_of(choice)),
-        "without": _ranges(choice.without),
-        "snapshot": snapshot,
+        "without": "",
+        "ranges": {},
+        "keys": None,
+        "snapshot": snapshots[choice.table],
     }
+
+
+def _keys(choice: ByKeys) -> dict[str, Any]:
+    lookup = {"table": choice.table, "index": choice.index, "path": choice.path, "type": choice.type}
+    return {
+        "side": "left" if choice.left else "right",
+        "key": choice.key,
+        "column": choice.column,
+        "broadcast": choice.broadcast,
+        "most": choice.most,
+        "lookup": json.dumps(lookup),
+    }
+
+
+def restriction_text(without: FileIds) -> str:
+    """What is left out of a scan that runs already."""
+    return json.dumps({"without": _ranges(without), "ranges": {}})
 
 
 def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, Any]:

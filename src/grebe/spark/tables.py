@@ -221,6 +221,10 @@ class Tables:
             if log.uri == table:
                 log.set_aside(index, why)
 
+    def named(self, table: str) -> Found | None:
+        """The table at this URI, if it was met."""
+        return next((found for found in self.known() if found.table.uri == table), None)
+
     def known(self) -> list[Found]:
         """Every table with indexes that was met."""
         now = self._clock.monotonic()
