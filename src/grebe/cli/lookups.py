@@ -35,7 +35,7 @@ def get(output: Output, /, column: str, values: tuple[str, ...], columns: str | 
     if not values and not null:
         raise click.UsageError("give a value to look for, or --null")
     table = opened(**asked)
-    key = column_of(table.scan("FALSE").schema, column)
+    key = column_of(table.schema, column)
     before = table.counts()
     found = table.scan(_asked_for(key, typed(key, values), null), None if columns is None else _bare(columns))
     took = table.counts().since(before)

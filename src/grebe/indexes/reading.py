@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from grebe.formats import DataFile
 from grebe.formats.byte_cache import ByteCache
@@ -53,42 +53,38 @@ class Reader:
         self,
         what: str,
         wanted: Sequence[tuple[DataFile, int, int]],
-        parse: Callable[[DataFile, bytes], Made],
+        parse: Callable[[int, bytes], Made],
         size: Callable[[Made], int],
         pin: bool = False,
     ) -> list[Made]:
-        """Of each (file, start, length) what `parse` makes of its bytes; kept under the name `what`, `size` bytes large."""
-
-        def one(span: tuple[DataFile, int, int]) -> Made:
-            file, start, length = span
-
-            def read() -> Made:
-                self.spent.add(1, length)
-                return parse(file, file.read(start, length))
-
-            return self.cache.made((what, file.uri, file.size, start), read, size, pin)
-
-        return side_by_side(one, wanted, _are_local(file for file, _, _ in wanted))
-
-    def spans(self, wanted: Sequence[tuple[DataFile, int, int]]) -> list[bytes]:
-        by_file: dict[str, list[int]] = {}
+        """Of each (file, start, length) what `parse` makes of its place and its bytes; kept under the name `what`, `size` bytes
+        large. What lies in one file is read together."""
+        keys = [(what, file.uri, file.size, start) for file, start, _ in wanted]
+        found: list[Any] = [self.cache.get(key) for key in keys]
+        lacking: dict[str, list[int]] = {}
         for place, (file, _, _) in enumerate(wanted):
-            by_file.setdefault(file.uri, []).append(place)
+            if found[place] is None or pin:
+                lacking.setdefault(file.uri, []).append(place)
 
-        def read(places: list[int]) -> list[bytes]:
-            file = wanted[places[0]][0]
+        def read(places: list[int]) -> list[Made]:
             spans = [wanted[place][1:] for place in places]
             self.spent.add(len(spans), sum(length for _, length in spans))
-            return file.read_spans(spans)
+            made = [parse(*one) for one in zip(places, wanted[places[0]][0].read_spans(spans), strict=True)]
+            for place, one in zip(places, made, strict=True):
+                self.cache.put(keys[place], one, size(one), pin)
+            return made
 
-        groups = list(by_file.values())
-        parts = side_by_side(read, groups, _are_local(file for file, _, _ in wanted))
-        found: list[bytes] = [b""] * len(wanted)
-        for places, data in zip(groups, parts, strict=True):
-            for place, part in zip(places, data, strict=True):
-                found[place] = part
+        def single(places: list[int]) -> list[Made]:
+            if len(places) > 1 or pin:
+                return read(places)
+            return [self.cache.made(keys[places[0]], lambda: read(places)[0], size)]
+
+        groups = list(lacking.values())
+        for places, made in zip(groups, side_by_side(single, groups, _are_local(wanted)), strict=True):
+            for place, one in zip(places, made, strict=True):
+                found[place] = one
         return found
 
 
-def _are_local(files: Iterable[DataFile]) -> bool:
-    return all(file.store.uri.startswith("file:") for file in files)
+def _are_local(wanted: Iterable[tuple[DataFile, int, int]]) -> bool:
+    return all(file.store.uri.startswith("file:") for file, _, _ in wanted)

@@ -44,7 +44,9 @@ class Snapshot:
 class Engine:
     def __init__(self, snapshot: Snapshot, cache: ByteCache, time_zone: str) -> None:
         self.snapshot = snapshot
-        self.type = schema_type(snapshot.reading.schema)
+        self._whole_schema = snapshot.reading.schema
+        self._schemas: dict[tuple[str, ...], pa.Schema] = {}
+        self.type = schema_type(self._whole_schema)
         self.time_zone = time_zone
         self._cache = cache
         self._local = snapshot.source.uri.startswith("file:")
@@ -106,8 +108,8 @@ class Engine:
         names = [column.name for column in known] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
         parts = self._parts(found, predicate, needed, reader)
-        schema = pa.schema([self.snapshot.reading.schema.field(name) for name in names])
-        tables = [part.select(names).cast(schema) for part in parts if len(part)]
+        schema = self._schema(tuple(names))
+        tables = [_as(part.select(names), schema) for part in parts if len(part)]
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def _parts(self, found: Found, predicate: Predicate, needed: list[str], reader: Reader) -> list[pa.Table]:
@@ -124,9 +126,15 @@ class Engine:
         held = self._pruners[found.used[0]].columns
         if found.values is None or not all((name,) in held for name in needed):
             return None
-        schema = pa.schema([self.snapshot.reading.schema.field(name) for name in needed])
-        table = found.values.select([held[(name,)] for name in needed]).rename_columns(needed).cast(schema)
+        table = found.values.select([held[(name,)] for name in needed]).rename_columns(needed)
+        table = _as(table, self._schema(tuple(needed)))
         return [table.filter(matches(table, predicate))]
+
+    def _schema(self, names: tuple[str, ...]) -> pa.Schema:
+        known = self._schemas.get(names)
+        if known is None:
+            known = self._schemas[names] = pa.schema([self._whole_schema.field(name) for name in names])
+        return known
 
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""
@@ -173,7 +181,7 @@ class Engine:
                 )
                 for part in format.read(file, reading, own)
             ]
-        memory = FileMemory(self._cache, self._modified[place], maps.get(int(self.snapshot.ids[place])))
+        memory = FileMemory(self._cache, self._modified[place], lambda: maps.get(int(self.snapshot.ids[place])))
         located = records.combine_chunks().to_batches()[0] if len(records) else None
         if located is None:
             return []
@@ -211,6 +219,10 @@ class _Fetch:
                 table = locators.rename_columns([_LOCATED + name for name in locators.column_names])
             kept.append(table.filter(flags))
         return pa.concat_tables(kept) if kept else pa.table({})
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return table if table.schema.equals(schema) else table.cast(schema)
 
 
 def _row_numbers(records: pa.Table) -> tuple[int, ...] | None:

@@ -16,11 +16,9 @@ class FileMemory:
 
     cache: ByteCache
     modified_ms: int
-    kept: Any = None
+    kept: Callable[[], Any]
     """What an index knows of it; None: nothing."""
 
     def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
-        if self.kept is not None:
-            known: Value = self.kept
-            return known
-        return self.cache.made(("map", file.uri, file.size, self.modified_ms), read, size)
+        key = ("map", file.uri, file.size, self.modified_ms)
+        return self.cache.made(key, lambda: read() if (kept := self.kept()) is None else kept, size)

@@ -1,5 +1,6 @@
 """What users hold in their hands: `open(path)` and the verbs of a table."""
 
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,10 @@ class Table:
         self._config = config or Config()
         self._stores = stores or CountedStores()
         self._files = source.files(version)
-        self._engine = self._made()
+        self._made: Engine | None = None
+        with contextlib.suppress(Unsupported):
+            # Text that does not say its columns has indexes and a history all the same; whoever looks something up is told.
+            self._made = self._new_engine()
         self.opened = self._stores.counts
         """What opening asked of the stores."""
 
@@ -66,6 +70,11 @@ class Table:
     @property
     def uri(self) -> str:
         return self._source.uri
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, those of partitions included."""
+        return self._engine.snapshot.reading.schema
 
     def indexes(self) -> list[IndexInfo]:
         """All indexes of the table, by name."""
@@ -132,8 +141,14 @@ class Table:
         if self._log is not None:
             self._log.reload()
         self._files = self._source.files(self._version)
-        self._engine = self._made()
+        self._made = None
         return self
+
+    @property
+    def _engine(self) -> Engine:
+        if self._made is None:
+            self._made = self._new_engine()
+        return self._made
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
         given = parse(predicate) if isinstance(predicate, str) else predicate
@@ -156,7 +171,7 @@ class Table:
             )
         return [known[name.lower()] for name in columns]
 
-    def _made(self) -> Engine:
+    def _new_engine(self) -> Engine:
         log, files = self._log, self._files
         source = _as_recorded(self._source, log)
         ids = np.full(len(files), NOWHERE, np.int64)

@@ -48,6 +48,7 @@ class Counting:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._spans = store.spans if isinstance(store, ReadsInSpans) else None
         self._by_call: Counter[str] = Counter()
         self._read = 0
         self._written = 0
@@ -75,7 +76,7 @@ class Counting:
         return self.get_ranges(path, [(start, length)])[0]
 
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        spans = self._store.spans(ranges) if isinstance(self._store, ReadsInSpans) else ranges
+        spans = ranges if self._spans is None else self._spans(ranges)
         self._count("get_ranges", requests=len(spans))
         parts = self._store.get_ranges(path, ranges)
         end = max((start + len(part) for (start, _), part in zip(ranges, parts, strict=True) if part), default=0)

@@ -58,8 +58,7 @@ class Chunks:
         return sum(one.tail.pages.counts[one.group] for one in self.chunks)
 
     def entries(self, reader: Reader) -> Entries:
-        data = reader.spans([(one.tail.file, *group_span(one.tail.pages, one.group)) for one in self.chunks])
-        found = [self._matching(one, part) for one, part in zip(self.chunks, data, strict=True)]
+        found = [self._matching(*one) for one in zip(self.chunks, self._read(reader), strict=True)]
         shape = self.index.shape
         if not found:
             return Entries(np.empty(0, np.int64), _places(shape, None), None)
@@ -67,10 +66,18 @@ class Chunks:
         own = [name for name in whole.column_names if name != FILE_COLUMN and name not in shape.locators]
         return Entries(whole[FILE_COLUMN].to_numpy().astype(np.int64), _places(shape, whole), whole.select(own))
 
-    def _matching(self, chunk: Chunk, data: bytes) -> pa.RecordBatch:
-        decoded = decode_group(chunk.tail.pages, chunk.group, data, uri=chunk.tail.file.uri)
-        # Runs may differ in which columns their writer took for never NULL.
-        batch = pa.RecordBatch.from_arrays(decoded.columns, decoded.schema.names)
+    def _read(self, reader: Reader) -> list[pa.RecordBatch]:
+        spans = [(one.tail.file, *group_span(one.tail.pages, one.group)) for one in self.chunks]
+
+        def parse(place: int, data: bytes) -> pa.RecordBatch:
+            chunk = self.chunks[place]
+            decoded = decode_group(chunk.tail.pages, chunk.group, data, uri=chunk.tail.file.uri)
+            # Runs may differ in which columns their writer took for never NULL.
+            return pa.RecordBatch.from_arrays(decoded.columns, decoded.schema.names)
+
+        return reader.parsed("chunk", spans, parse, lambda batch: int(batch.nbytes))
+
+    def _matching(self, chunk: Chunk, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.points is not None:
             held = self.points.rows_in(batch[self.index.columns[self.points.column]], chunk.start, chunk.stop)
             batch = batch[held] if isinstance(held, slice) else batch.filter(held)
@@ -182,16 +189,16 @@ class LookupIndex:
         files = [file for file in self.state.content if file.path.endswith(f"/{MAPS}") and file.size <= _MAPS_AT_ONCE]
         wanted = [(DataFile(self.store, file.path, file.size), 0, file.size) for file in files]
         read = reader.parsed(
-            "maps", wanted, lambda file, data: Maps.of(format, data, file.uri), lambda made: made.nbytes
+            "maps", wanted, lambda at, data: Maps.of(format, data, wanted[at][0].uri), lambda made: made.nbytes
         )
         return joined(read)
 
     def _tails(self, endings: Sequence[Ending], reader: Reader, pin: bool = False) -> list[Tail]:
         keys = self.shape.on
-        digests = {ending.file.path: ending.digest for ending in endings}
 
-        def parse(file: DataFile, data: bytes) -> Tail:
-            require(data, digests[file.path], file.uri)
+        def parse(place: int, data: bytes) -> Tail:
+            file = endings[place].file
+            require(data, endings[place].digest, file.uri)
             return read_tail(file, data, keys)
 
         wanted = [(one.file, one.file.size - one.length, one.length) for one in endings]

@@ -57,7 +57,7 @@ def read_root(index: IndexState, shape: Shape, store: Store, reader: Reader) -> 
     tables = reader.parsed(
         "directory",
         [(one, 0, one.size) for one in directories],
-        lambda file, data: parse_directory(data, file.uri),
+        lambda place, data: parse_directory(data, directories[place].uri),
         lambda table: int(table.nbytes),
     )
     runs = zip(tables, folders.items(), strict=True)
