@@ -25,6 +25,9 @@ OPTIONS: dict[str, dict[str, str | bool]] = {
     "separator": {"lineSep": "\n", "sep": "\\t"},
     "other separator": {"lineSep": ";"},
     "other escape": {"escape": "^", "quote": "'"},
+    "Latin": {"encoding": "ISO-8859-1", "header": "true"},
+    "Latin separator": {"charset": "iso-8859-1", "lineSep": "ü"},
+    "ASCII": {"encoding": "US-ASCII"},
     "several lines": {"multiLine": "true"},
     "several lines, doubled quotes, header": {"multiLine": "true", "escape": '"', "header": "true"},
 }
@@ -52,7 +55,8 @@ def test_generated_files_are_read_as_spark_reads_them_or_refused(
         widths = chance.choices([3, 3, 1, 2, 4], k=chance.randrange(1, 5))
         lines = [separator.join(chance.choices(field, weights, k=width)) for width in widths]
         text = end.join(lines) + chance.choice(["", end, end + end])
-        (tmp_path / f"{number:03}.csv").write_bytes(text.encode() or b"\n")
+        data = text.encode(chance.choice(["utf-8", "utf-8", "latin-1"])) or b"\n"
+        (tmp_path / f"{number:03}.csv").write_bytes(data)
     frame = spark.read.options(**options).schema(THREE).csv(str(tmp_path))
     expected: dict[str, list[Row]] = {}
     for row in frame.selectExpr("_metadata.file_name", "*").collect():
@@ -204,7 +208,8 @@ def test_columns_can_be_chosen_and_ordered(tmp_path: Path) -> None:
     [
         {"mode": "FAILFAST"},
         {"comment": "#"},
-        {"encoding": "ISO-8859-1"},
+        {"encoding": "UTF-16"},
+        {"encoding": "ISO-8859-1", "multiLine": "true"},
         {"sep": "||"},
         {"ignoreLeadingWhiteSpace": "true"},
         {"dateFormat": "dd/MM/yyyy"},

@@ -34,7 +34,8 @@ def write_csv(folder: Path, options: Mapping[str, str], seed: str, files: int = 
             lines.append(sep.join((key, _field(chance, options), chance.choice(["", "1.5", "-0.0", "NaN", "7"]))))
             lines += [""] * chance.choice([0, 0, 0, 0, 1])
         mark = b"\xef\xbb\xbf" if chance.random() < 0.5 and "multiLine" not in options else b""
-        data = mark + (end.join(lines) + chance.choice(["", end, end + end])).encode()
+        encoding = options.get("encoding", "utf-8")
+        data = mark + (end.join(lines) + chance.choice(["", end, end + end])).encode(encoding, "replace")
         place = folder / f"p={number}"
         place.mkdir(parents=True)
         if options.get("compressed"):

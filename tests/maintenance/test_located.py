@@ -43,6 +43,7 @@ MORE_CSV_OPTIONS: dict[str, dict[str, str]] = {
     "separator": {"lineSep": "\n", "sep": "\\t", "emptyValue": "e"},
     "long separator": {"lineSep": "=%"},
     "doubled quotes": {"escape": '"'},
+    "Latin": {"encoding": "ISO-8859-1", "header": "true"},
 }
 
 
@@ -75,6 +76,7 @@ def test_records_of_compressed_csv_are_found_in_the_whole_file(spark: "SparkSess
     assert sorted(map(repr, plain(table.get("p", 1)))) == sorted(map(repr, expected))
 
 
+@pytest.mark.core
 def test_records_of_json_lines_are_found_in_place(spark: "SparkSession", tmp_path: Path) -> None:
     write_json(tmp_path / "t", "json")
     frame = spark.read.schema("k struct<id:bigint,z:array<string>>, s string, d double").json(str(tmp_path / "t"))
@@ -89,6 +91,7 @@ def test_lines_of_text_are_found_in_place(spark: "SparkSession", tmp_path: Path)
     require_found(tmp_path / "t", frame, "value", "text")
 
 
+@pytest.mark.core
 def test_rows_of_orc_are_found_in_place(spark: "SparkSession", tmp_path: Path) -> None:
     query = """SELECT id % 50 k, CAST(id % 7 AS string) s, timestamp_seconds(id * 1e6) t, CAST(id AS decimal(20, 3)) m,
         DATE '2020-01-01' + CAST(id % 3 AS int) p FROM range(2000)"""
@@ -126,6 +129,15 @@ def test_workers_read_tables_on_s3_with_the_credentials_of_the_session(
     assert create(spark, frame, "k").properties["file_level"] is None
     table = grebe.open(uri, storage_options=s3_server.storage_options)
     assert plain(table.get("k", 2)) == [(2, "y")]
+
+
+def test_a_table_without_rows_has_an_index_without_entries(spark: "SparkSession", tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("k,s\n")
+    frame = spark.read.schema("k int, s string").option("header", True).csv(str(tmp_path / "t"))
+    made = create(spark, frame, "k")
+    assert (made.properties["file_level"], made.rows) == (None, 0)
+    assert grebe.open(str(tmp_path / "t")).get("k", 1).num_rows == 0
 
 
 def test_what_only_spark_can_read_is_indexed_at_file_level(spark: "SparkSession", tmp_path: Path) -> None:
@@ -174,6 +186,7 @@ def _unknown_format(reader: RecordReader) -> RecordReader:
     return replace(reader, reading=replace(reader.reading, format="of a package that workers lack"))
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("disturb", "reason"),
     [

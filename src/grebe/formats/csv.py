@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
+from grebe.formats.csv_encoding import READABLE, UTF_8, encoded, in_utf8
 from grebe.formats.csv_fields import Dialect, Field, fields_of, multi_line_breaks
 from grebe.formats.options import OptionTable
 from grebe.formats.protocol import (
@@ -20,10 +21,9 @@ from grebe.formats.protocol import (
     without_columns,
 )
 from grebe.formats.reading import Column, Reading
-from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
+from grebe.formats.text_records import Records, fetched, line_breaks, records
 from grebe.formats.text_values import values_of
 
-_UTF8 = frozenset(("utf-8", "UTF8", "utf8"))
 _DEFAULT_ONLY: frozenset[str] = frozenset()
 
 
@@ -63,7 +63,7 @@ class CsvFormat:
         },
         aliases={"delimiter": "sep", "charset": "encoding"},
         readable={
-            "encoding": _UTF8,
+            "encoding": READABLE,
             "mode": frozenset(("permissive",)),
             **dict.fromkeys(
                 (
@@ -98,7 +98,7 @@ class CsvFormat:
         first = next((found for found in self._records(file, options) if len(found)), None)
         if first is None:
             return ()
-        line = first[:1]
+        line = in_utf8(first[:1], options["encoding"], file)
         dialect = _dialect(options)
         names: list[str | None] = []
         while (field := fields_of(line, dialect, [len(names)], file.uri)[0]).text.null_count == 0:
@@ -112,7 +112,7 @@ class CsvFormat:
         for found in self._records(file, options):
             if header and len(found):
                 # Stray quotes in the header would shift all that follows.
-                fields_of(found[:1], _dialect(options), [], file.uri)
+                fields_of(in_utf8(found[:1], options["encoding"], file), _dialect(options), [], file.uri)
                 found, header = found[1:], False
             if len(found):
                 yield Located(self._table(found, file, reading, names), found.locators())
@@ -139,24 +139,26 @@ class CsvFormat:
 
     def _records(self, file: DataFile, options: Mapping[str, str]) -> Iterator[Records]:
         """The records that Spark sees: without `multiLine` it skips blank lines, with it only empty ones."""
-        separator = options["linesep"].encode()
+        encoding = options["encoding"]
+        separator = encoded(options["linesep"], encoding)
         if options["multiline"] == "true":
-            if separator:
+            if separator or encoding not in UTF_8:
+                other = "lineSep" if separator else f"encoding={encoding!r}"
                 raise Unsupported(
-                    "multiLine together with lineSep cannot be read without Spark", detail="READER_OPTION"
+                    f"multiLine together with {other} cannot be read without Spark", detail="READER_OPTION"
                 )
             for found in records(file, multi_line_breaks(_dialect(options), file.uri)):
                 yield found.filter(pc.greater(pc.binary_length(found.values), 0))
         else:
             for found in records(file, line_breaks(separator)):
-                yield found.filter(pc.match_substring_regex(text_of(found, file), r"[^\x00-\x20]"))
+                yield found.filter(pc.match_substring_regex(found.values, r"[^\x00-\x20]"))
 
     def _table(self, found: Records, file: DataFile, reading: Reading, names: Sequence[str] | None) -> pa.RecordBatch:
-        text_of(found, file)
         options = dict(reading.options)
+        text = in_utf8(found, options["encoding"], file)
         wanted = wanted_columns(reading, names)
         order = {column.name: number for number, column in enumerate(reading.file_columns)}
-        fields = fields_of(found, _dialect(options), [order[column.name] for column in wanted], file.uri)
+        fields = fields_of(text, _dialect(options), [order[column.name] for column in wanted], file.uri)
         arrays = [
             values_of(
                 _cleaned(field, options, file),

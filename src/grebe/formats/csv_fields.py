@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
-from grebe.formats.text_records import Breaks, Longs, Records
+from grebe.formats.text_records import Breaks, Bytes, Longs, Records, spans_of
 
 _LF, _CR = 10, 13
 _NONE = -1
-Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -84,7 +83,7 @@ class Field:
 
 def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str) -> list[Field]:
     """The wanted columns of records, by number from 0. No record may be empty."""
-    data, starts, ends = _spans(found.values)
+    data, starts, ends = spans_of(found.values)
     quotes, escaped = dialect.quotes(data, starts)
     _check_quotes(data, starts, ends, quotes, escaped, dialect, found, uri)
     parts = np.flatnonzero(data == dialect.separator)
@@ -142,14 +141,6 @@ def multi_line_breaks(dialect: Dialect, uri: str) -> Breaks:
         return ends - bool(len(returns)), ends + 1
 
     return breaks
-
-
-def _spans(values: pa.LargeBinaryArray) -> tuple[Bytes, Longs, Longs]:
-    _, offsets, data = values.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-    used = np.frombuffer(data if data is not None else b"", np.uint8)[bounds[0] : bounds[-1]]
-    bounds = bounds - bounds[0]
-    return used, bounds[:-1], bounds[1:]
 
 
 def _check_quotes(

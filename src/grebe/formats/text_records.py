@@ -28,6 +28,7 @@ _OTHER_COMPRESSIONS = (".snappy", ".lz4", ".deflate", ".lzo", ".xz")
 COMPRESSION_SUFFIXES = (*_COMPRESSIONS, *_OTHER_COMPRESSIONS)
 
 Longs = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
 Breaks = Callable[[npt.NDArray[np.uint8], bool], tuple[Longs, Longs]]
 """Of a buffer and whether the file ends with it: where breaks start and where they end. A break that the next chunk
 may prolong is left out."""
@@ -126,6 +127,15 @@ def text_of(found: Records, file: DataFile) -> pa.LargeStringArray:
         return found.values.cast(pa.large_string())
     except pa.ArrowInvalid as error:
         raise Unsupported(f"{file.uri} is not UTF-8 throughout; read it through Spark", detail="ENCODING") from error
+
+
+def spans_of(values: pa.LargeBinaryArray) -> tuple[Bytes, Longs, Longs]:
+    """All their bytes, and where in these each record starts and ends."""
+    _, offsets, data = values.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    used = np.frombuffer(data if data is not None else b"", np.uint8)[bounds[0] : bounds[-1]]
+    bounds = bounds - bounds[0]
+    return used, bounds[:-1], bounds[1:]
 
 
 def compression_of(path: str) -> str | None:
