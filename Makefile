@@ -60,8 +60,8 @@ lint: $(READY) ## style and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(READY) ## one benchmark: make bench NAME=commit SCALE=small|full
-	$(PY) -m bench $(NAME) --scale $(SCALE)
+bench: $(READY) ## one benchmark: make bench NAME=commit SCALE=small|full PART="one another"
+	$(PY) -m bench $(NAME) --scale $(SCALE) $(PART:%=--part %)
 
 docs: $(READY) ## the documentation, into site/
 	$(PY) tools/reference.py

@@ -63,8 +63,6 @@ def build(stage: Stage) -> None:
     (last,) = (stage.folder / "builds").iterdir()
     mine = grebe.open(str(table), location=str(last)).index(INDEXES["id"]).bytes
     stage.report.add(f"size, {keys:,} keys", "bytes", mine, "entropy bound", _least(keys) * keys)
-    if redis is not None:
-        redis.call("empty")
     stage.dropped(table)
 
 

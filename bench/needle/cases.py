@@ -27,3 +27,4 @@ def run(scale: Scale, report: Report, parts: Sequence[str] = ()) -> None:
     with stage(scale, report) as shared:
         for name in parts or PARTS:
             PARTS[name](shared)
+            shared.rivals.close()

@@ -49,7 +49,7 @@ def requests(stage: Stage) -> None:
         first=min(low, *others),
         others=others,
         high=max(keys) - 1,
-        absent=_absent(keys, 300),
+        absent=_absent(keys, stage.scale.pick(300, 2_000)),
         many=sorted(keys),
         local=str(stage.table),
     )

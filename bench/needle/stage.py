@@ -47,6 +47,8 @@ class Stage:
     spark: "SparkSession"
     folder: Path
     held: contextlib.ExitStack = field(repr=False)
+    rivals: contextlib.ExitStack = field(repr=False)
+    """Ended after each part, so that none takes memory from the next."""
 
     @property
     def files(self) -> int:
@@ -99,7 +101,7 @@ class Stage:
     def started(self, name: str, server: "contextlib.AbstractContextManager[Started]") -> Started | None:
         """None, and a word about it, where a rival cannot be had on this machine."""
         try:
-            return self.held.enter_context(server)
+            return self.rivals.enter_context(server)
         except (subprocess.CalledProcessError, OSError, RuntimeError) as lacking:
             print(f"not measured: {name}, which cannot be had here ({lacking})", flush=True)
             return None
@@ -107,5 +109,5 @@ class Stage:
 
 @contextlib.contextmanager
 def stage(scale: Scale, report: Report) -> Iterator[Stage]:
-    with bench_session() as (spark, folder), contextlib.ExitStack() as held:
-        yield Stage(scale, report, spark, folder, held)
+    with bench_session() as (spark, folder), contextlib.ExitStack() as held, contextlib.ExitStack() as rivals:
+        yield Stage(scale, report, spark, folder, held, rivals)
