@@ -143,6 +143,16 @@ def test_files_that_came_later_are_read_too(served: Served, folder: Path, lake: 
     assert files_of(lake, "SELECT growing.v FROM growing JOIN few ON growing.k = few.k", "by_k") == 3
 
 
+def test_partitions_and_files_are_left_out_together(served: Served, folder: Path, lake: Served) -> None:
+    for number in range(6):
+        write(folder / "parted" / f"p={number % 3}", part(number))
+    served.lake.table(str(folder / "parted")).create(grebe.Lookup("by_k", on="k"), grebe.Lookup("by_p", on=["p", "k"]))
+    served.view("parted", folder / "parted")
+    query = "SELECT parted.v FROM parted JOIN few ON parted.k = few.k AND parted.p = few.n + 1 WHERE few.n < 3"
+    # Two of the partitions are those of the small side's rows, and of their files one has a key.
+    assert files_of(lake, query, "by_k") == 1
+
+
 def test_switched_off_with_sparks_own_pruning(lake: Served) -> None:
     with configured(lake.spark, {"spark.sql.optimizer.dynamicPartitionPruning.enabled": "false"}):
         lake.same("SELECT big.v, few.n FROM big JOIN few ON big.k = few.k", "by_k")

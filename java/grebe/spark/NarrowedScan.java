@@ -67,12 +67,16 @@ public final class NarrowedScan extends SparkPlan {
   private void narrow(FileSourceScanExec source) throws Exception {
     Narrowed files = (Narrowed) source.relation().location();
     List<Restriction> restrictions = new ArrayList<>();
-    restrictions.add(files.restriction);
+    if (!files.restriction.ranges.isEmpty()) {
+      restrictions.add(files.restriction);
+    }
     for (Expression each : Scala.<Expression>list(keys)) {
       restrictions.add(byKeys(files, each));
     }
     for (Restriction restriction : restrictions) {
       if (!restriction.isNothing()) {
+        // Of a scan that prunes partitions by itself: what it waits for must be there before it lists its files.
+        source.waitForSubqueries();
         restrict(source, files.registered, restriction);
       }
     }

@@ -95,13 +95,15 @@ class JoinLookups:
                 continue
             profile = self._profiles[scanned]
             table, indexes = self._indexes.get(scanned, (None, ()))
+            # Of partitions Spark knows by itself where their keys lie.
+            partitions = {(column.name,) for column in profile.relation.reading.partition_columns}
             for key in keys:
                 column = _column(node, key)
                 path = next((one.path for one in profile.relation.attributes if one.id == column), None)
                 for index in indexes:
                     if key is None or column is None or table is None or index.pruner is None:
                         continue
-                    if next(iter(index.pruner.columns)) == path:
+                    if path not in partitions and next(iter(index.pruner.columns)) == path:
                         yield _Side(
                             join,
                             node is join.left,
