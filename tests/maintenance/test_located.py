@@ -156,6 +156,20 @@ def test_what_only_spark_can_read_is_indexed_at_file_level(spark: "SparkSession"
     assert [(one.path.rpartition("/")[2], one.rows) for one in answer.files] == [("b.csv", None)]
 
 
+def test_a_new_file_that_only_spark_can_read_takes_the_whole_index_to_file_level(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "a.csv").write_text("1,x\n2,y\n")
+    table = LakeTable(spark, spark.read.schema("k int, s string").csv(str(folder)))
+    assert table.create(Lookup("by_k", on="k"))[0].properties["file_level"] is None
+    (folder / "b.csv").write_text('2,5" wide\n')
+    (made,) = LakeTable(spark, str(folder)).refresh("by_k")
+    assert (made.rows, made.files_covered, made.properties["locators"]) == (3, 2, [])
+    assert "b.csv has quotes" in made.properties["file_level"]
+
+
 def test_a_column_that_cannot_be_read_does_not_spoil_the_index_of_another(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
