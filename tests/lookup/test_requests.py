@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("s3")]
 
 ROWS, FILES = 60_000, 6
 STEP = 9_973
-LATENCY = 0.03
+LATENCY = 0.1
 
 
 @pytest.fixture(scope="module")

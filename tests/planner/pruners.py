@@ -22,7 +22,7 @@ from tests.planner.lake import Source
 @dataclass(frozen=True)
 class FoundOnPaper:
     files: tuple[int, ...]
-    most: int | None
+    likely: int | None
     asked: list[str]
 
     def entries(self, reader: Reader) -> Entries:

@@ -200,8 +200,8 @@ class Hits(Protocol):
     """What a pruner knows of a predicate without having read much."""
 
     @property
-    def most(self) -> int | None:
-        """At most so many records can be found; None: unknown."""
+    def likely(self) -> int | None:
+        """About so many records will be found; None: unknown."""
         ...
 
     def entries(self, reader: Reader) -> Entries: ...

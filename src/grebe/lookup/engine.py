@@ -21,8 +21,10 @@ from grebe.lookup.finding import Finder
 from grebe.lookup.memory import FileMemory
 from grebe.planner.reasons import Code, Reason
 from grebe.predicate.arrow_types import schema_type
+from grebe.predicate.builder import path_of
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import Predicate, columns_of
+from grebe.predicate.types import Type
 from grebe.sources import Source, Version
 
 
@@ -63,6 +65,14 @@ class Engine:
                     Reason(Code.READ_DIFFERENTLY, one.name, {"differs": "columns or options"})
                 )
         self._finder = Finder(tuple(self._pruners.values()), snapshot.ids)
+
+    def type_of(self, column: str) -> Type | None:
+        """Of a column or field, by its name in any case; None if there is none."""
+        kind: Type | None = self.type
+        for name in path_of(column):
+            fields = {} if kind is None else {field.name.lower(): field.type for field in kind.fields}
+            kind = fields.get(name.lower())
+        return kind
 
     def reader(self) -> Reader:
         return Reader(self._cache)

@@ -73,6 +73,6 @@ def not_used(
         else:
             hits = pruner.hits(predicate, reader)
             if is_much(hits, pruner):
-                yield Reason(Code.TOO_MANY_ROWS, name, {"rows": hits.most})
+                yield Reason(Code.TOO_MANY_ROWS, name, {"rows": hits.likely})
             else:
                 yield Reason(Code.NO_COMMON_FILES, name, {})

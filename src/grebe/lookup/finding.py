@@ -25,7 +25,7 @@ _FEW = 20_000
 
 def is_much(hits: Hits, pruner: Pruner) -> bool:
     """Whether reading all files is the shorter way than looking up so many rows."""
-    return hits.most is not None and hits.most > _FEW and hits.most * _MOST_SHARE > pruner.rows
+    return hits.likely is not None and hits.likely > _FEW and hits.likely * _MOST_SHARE > pruner.rows
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Finder:
                 self._warn(pruner, problem)
                 continue
             known = sum(path in pruner.columns for path in columns_of(predicate))
-            weight = (hits.most or 0) / _RULED_OUT**known
+            weight = (hits.likely or 0) / _RULED_OUT**known
             if best is None or weight < best[0]:
                 best = (weight, pruner, hits)
         return None if best is None else best[1:]

@@ -2,12 +2,13 @@
 them covers is read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from grebe.config import Config
 from grebe.files import FileIds
 from grebe.planner.candidates import Asked, Refusal, differences, ruled_out
 from grebe.planner.inquiry import Inquiry
+from grebe.planner.parts import Parts
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
@@ -29,6 +30,8 @@ class Narrowed:
     """Files of the scan that some of the indexes cover."""
     records: int
     """So many rows of the covered files can be in the query, at most."""
+    parts: Parts = field(default_factory=dict)
+    """Of some of the files that are read, the only ranges of bytes that have to be."""
 
     @property
     def files(self) -> int:
@@ -40,7 +43,8 @@ class Narrowed:
 
     @property
     def bytes(self) -> int:
-        return self.relation.bytes - self.table.bytes_of(self.without)
+        spared = sum(int(self.table.sizes[file]) - sum(ranges[1::2]) for file, ranges in self.parts.items())
+        return self.relation.bytes - self.table.bytes_of(self.without) - spared
 
 
 def askable(
@@ -96,7 +100,7 @@ def narrowed(
     for index, known in indexes:
         hits = inquiry.hits(table, index, asked.predicate)
         if hits is not None:
-            most = relation.bytes if hits.most is None else hits.most
+            most = relation.bytes if hits.likely is None else hits.likely
             promising.append((most, index, known, hits))
     left: Narrowed | None = None
     reasons = []
@@ -114,12 +118,17 @@ def narrowed(
         entries = inquiry.entries(table, index, asked.predicate, hits)
         if entries is None:
             continue
-        without = known - FileIds.of(entries.files)
-        if not without - (left.without if left is not None else _NONE):
+        having = FileIds.of(entries.files)
+        without = known - having
+        parts = inquiry.parts(table, index, entries, known & having) if left is None else {}
+        if not parts and not without - (left.without if left is not None else _NONE):
             reasons.append(refuse(Code.NOTHING_LEFT_OUT))
         elif left is None:
-            left = Narrowed(relation, table, (index.name,), without, known, len(entries.files))
+            left = Narrowed(relation, table, (index.name,), without, known, len(entries.files), parts)
         else:
             both = left.without | without
-            left = replace(left, indexes=(*left.indexes, index.name), without=both, known=left.known | known)
+            kept = {file: ranges for file, ranges in left.parts.items() if file not in without}
+            left = replace(
+                left, indexes=(*left.indexes, index.name), without=both, known=left.known | known, parts=kept
+            )
     return left, reasons

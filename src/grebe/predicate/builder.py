@@ -54,10 +54,10 @@ _PATH_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 def col(name: str) -> "Col":
     """A column, or a field inside structs: `col("a.b")`. A dot inside a name is written col("`a.b`")."""
-    return Col(Column(_path(name)))
+    return Col(Column(path_of(name)))
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
     parts: list[str] = []
     position = 0
     while part := _PATH_PART.match(name, position):

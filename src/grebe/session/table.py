@@ -98,11 +98,11 @@ class Table:
 
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
-        return self.scan(col(column).is_null() if value is None else col(column) == value, columns)
+        return self.scan(col(column).is_null() if value is None else col(column) == self._typed(column, value), columns)
 
     def get_many(self, column: str, keys: Iterable[object], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has one of these values, each row once."""
-        return self.scan(col(column).isin(list(keys)), columns)
+        return self.scan(col(column).isin([self._typed(column, key) for key in keys]), columns)
 
     def files(self, predicate: str | Predicate) -> Answer:
         """The files that can hold rows of the predicate, and which rows of them where an index knows."""
@@ -153,6 +153,13 @@ class Table:
     def _bound(self, predicate: str | Predicate) -> Predicate:
         given = parse(predicate) if isinstance(predicate, str) else predicate
         return normalise(bind(given, self._engine.type, time_zone=self._engine.time_zone))
+
+    def _typed(self, column: str, value: object) -> object:
+        """A time without a zone is one of the column's own kind; in a comparison it would be a moment, and every row be cast."""
+        if not isinstance(value, datetime) or value.tzinfo is not None:
+            return value
+        kind = self._engine.type_of(column)
+        return pa.scalar(value, pa.timestamp("us")) if kind is not None and kind.name == "timestamp_ntz" else value
 
     def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
         """As the table spells them. A name in other case is the same column, as in Spark."""

@@ -13,7 +13,7 @@ from grebe.indexes.content.shape import Shape, shape_of
 from grebe.indexes.kind import FILE_COLUMN, Arranged, LocatedRows, Rows
 from grebe.log.entry import IndexSpec
 
-CHUNK_ROWS = 6_700
+CHUNK_ROWS = 6_150
 """As many keys as a filter of 8 KB holds with one percent of false answers."""
 _FALSE_ANSWERS = "0.01"
 _FILE_ROWS = 1_000_000

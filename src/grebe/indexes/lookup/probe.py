@@ -31,6 +31,8 @@ from grebe.store.protocol import Store
 
 _MAPS_AT_ONCE = 16 * 1024 * 1024
 """Larger maps are not worth their reading: the footers of the few files that are needed are less."""
+_ROWS_OF_A_KEY = 16
+"""More rows than most keys have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,16 @@ class Chunk:
     group: int
     start: int = 0
     stop: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.tail.pages.counts[self.group]
+
+    @property
+    def rows_of_points(self) -> int:
+        if self.tail.is_filled(self.group):
+            return self.rows
+        return min(self.rows, _ROWS_OF_A_KEY * (self.stop - self.start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +66,9 @@ class Chunks:
     chunks: tuple[Chunk, ...]
 
     @property
-    def most(self) -> int:
-        return sum(one.tail.pages.counts[one.group] for one in self.chunks)
+    def likely(self) -> int:
+        """All entries of the chunks; of single keys some for each, unless a key fills the chunk."""
+        return sum(one.rows if self.points is None else one.rows_of_points for one in self.chunks)
 
     def entries(self, reader: Reader) -> Entries:
         found = [self._matching(*one) for one in zip(self.chunks, self._read(reader), strict=True)]

@@ -54,6 +54,13 @@ class Tail:
             if held is None or hashes is None or held[1].may_hold_any(chunk, hashes[own]).any():
                 yield chunk, own.start, own.stop
 
+    def is_filled(self, chunk: int) -> bool:
+        """Whether all entries of the chunk have one key."""
+        known = self.stretches
+        if known is None or chunk < known.first:
+            return False
+        return bool(known.lows[chunk - known.first] == known.highs[chunk - known.first])
+
     def chunks_for(self, predicate: Predicate) -> list[int]:
         """Those that can hold an entry for which the (bound and normalised) predicate is true."""
         verdicts = judge(predicate, len(self.pages.counts), self._verdicts)
