@@ -223,5 +223,6 @@ def test_an_explanation_names_indexes_and_files() -> None:
             "files": 20,
             "files_of": 1_000,
             "files_not_covered": 10,
+            "files_in_part": 0,
         }
     ]

@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.FileScanRDD;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import org.apache.spark.sql.internal.SQLConf;
@@ -111,7 +112,7 @@ public final class NarrowedScan extends SparkPlan {
     Set<Path> seen = new HashSet<>();
     List<PartitionedFile> kept = new ArrayList<>();
     for (FilePartition partition : before) {
-      List<PartitionedFile> left = restriction.left(partition, registered, seen);
+      List<PartitionedFile> left = restriction.left(partition, registered, seen, path -> isSplitable(source, path));
       // A bucket stays the partition that it is.
       after.add(new FilePartition(partition.index(), left.toArray(new PartitionedFile[0])));
       kept.addAll(left);
@@ -121,6 +122,12 @@ public final class NarrowedScan extends SparkPlan {
     list.setAccessible(true);
     list.set(rows, Scala.seq(packed));
     count(source, packed);
+  }
+
+  /** Not if it is compressed as a whole, or if records may go over several lines. */
+  private static boolean isSplitable(FileSourceScanExec source, Path path) {
+    HadoopFsRelation relation = source.relation();
+    return relation.fileFormat().isSplitable(relation.sparkSession(), relation.options(), path);
   }
 
   /** As Spark packs files into tasks: the largest first, each task up to its share. */

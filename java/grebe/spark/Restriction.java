@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -63,15 +64,15 @@ final class Restriction {
     return without.isEmpty() && ranges.isEmpty();
   }
 
-  /** What is left of a partition's files: Spark may have cut a file into several already. */
-  List<PartitionedFile> left(FilePartition partition, Snapshot registered, Set<Path> seen) {
+  /** What is left of a partition's files: Spark may have cut a file into several already. Some can be read as a whole only. */
+  List<PartitionedFile> left(FilePartition partition, Snapshot registered, Set<Path> seen, Predicate<Path> isSplitable) {
     List<PartitionedFile> kept = new ArrayList<>();
     for (PartitionedFile file : partition.files()) {
       Path path = file.toPath();
       int id = registered.idOf(path, file.fileSize(), file.modificationTime());
       if (id < 0 || !without.get(id)) {
         List<long[]> parts = id < 0 ? null : ranges.get(id);
-        if (parts == null) {
+        if (parts == null || !isSplitable.test(path)) {
           kept.add(file);
         } else if (seen.add(path)) {
           parts.forEach(part -> kept.add(cut(file, part[0], part[1])));

@@ -248,6 +248,7 @@ def _narrow(left: Narrowed) -> Narrow:
         uncovered=left.uncovered,
         name=left.relation.name,
         others=left.indexes[1:],
+        parts=left.parts,
     )
 
 

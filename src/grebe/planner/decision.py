@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from grebe.files import FileIds
 from grebe.indexes.kind import Copy
+from grebe.planner.parts import Parts
 from grebe.planner.reasons import Reason
 from grebe.predicate.tree import Path
 
@@ -81,6 +82,8 @@ class Narrow:
     """The relation, as the query names it."""
     others: tuple[str, ...] = ()
     """Further indexes by which files were left out."""
+    parts: Parts = field(default_factory=dict)
+    """Of some of the files, the only ranges that are read."""
 
 
 @dataclass(frozen=True, slots=True)

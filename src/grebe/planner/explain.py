@@ -80,6 +80,7 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
             "files": choice.files,
             "files_of": choice.files_of,
             "files_not_covered": choice.uncovered,
+            "files_in_part": len(choice.parts),
         }
     return data | {
         "how": "stand-in",
@@ -105,6 +106,8 @@ def _choice_lines(choice: Choice) -> list[str]:
             f"{choice.name or choice.table}: {' and '.join(indexes_of(choice))}, "
             f"{choice.files:,} of {choice.files_of:,} files of the table"
         ]
+        if choice.parts:
+            lines.append(f"{_INDENT}{len(choice.parts):,} of them only in part, where the rows lie")
         return [*lines, f"{_INDENT}{choice.uncovered:,} of them are not covered"] if choice.uncovered else lines
     how = f"{choice.buckets} hash partitions" + (" in order" if choice.ordered else "")
     files = f"{len(choice.content)} of {choice.copy.content.num_rows} index files"

@@ -1,11 +1,16 @@
 """Indexes asked about a predicate. What they answer is kept, as the optimizer asks again until nothing changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
 
 from grebe.errors import GrebeError
+from grebe.files import FileIds
 from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.kind import Entries, Hits
 from grebe.indexes.reading import Reader
+from grebe.planner.parts import Parts, parts_of
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.predicate.tree import Predicate
 
@@ -36,6 +41,25 @@ class Inquiry:
         except GrebeError as problem:
             self._failed(table, index, problem)
             return None
+
+    def maps(self, table: KnownTable, index: KnownIndex) -> Mapping[int, Any]:
+        """What the index remembers of where records lie in files; nothing, where that is damaged."""
+        if index.pruner is None:
+            return {}
+        try:
+            return index.pruner.maps(Reader(self._cache))
+        except GrebeError as problem:
+            self._failed(table, index, problem)
+            return {}
+
+    def parts(self, table: KnownTable, index: KnownIndex, entries: Entries, files: FileIds) -> Parts:
+        """Of these files, the ranges that hold the records."""
+        assert index.pruner is not None
+        if entries.locators is None or not files:
+            return {}
+        reading = index.pruner.reading
+        maps = self.maps(table, index) if reading.format == "parquet" else {}
+        return parts_of(entries, files.to_numpy().astype(np.int64), reading, maps, table.sizes)
 
 
 def _size(entries: Entries) -> int:

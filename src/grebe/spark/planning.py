@@ -96,7 +96,11 @@ class Planning:
         predicate = one_of(tuple(lookup["path"]), lookup["type"], values)
         hits = self._inquiry.hits(found.table, index, predicate)
         entries = None if hits is None else self._inquiry.entries(found.table, index, predicate, hits)
-        return "" if entries is None else rewrite.restriction_text(index.pruner.covered - FileIds.of(entries.files))
+        if entries is None:
+            return ""
+        having = FileIds.of(entries.files) & index.pruner.covered
+        parts = self._inquiry.parts(found.table, index, entries, having)
+        return rewrite.restriction_text(index.pruner.covered - having, parts)
 
     def _damaged(self, table: KnownTable, index: KnownIndex, problem: GrebeError) -> None:
         self.tables.set_aside(table.uri, index.name, problem.code)

@@ -7,6 +7,7 @@ from typing import Any
 from grebe.files import FileIds
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.planner.decision import ByKeys, Decision, FromMetadata, Narrow, StandIn, indexes_of
+from grebe.planner.parts import Parts
 from grebe.planner.query import Query, Relation
 
 
@@ -20,7 +21,9 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
         if isinstance(choice, FromMetadata):
             answers.append(_answer(choice))
         elif isinstance(choice, Narrow):
-            narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(without=_ranges(choice.without))
+            narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(
+                without=_ranges(choice.without), ranges=choice.parts
+            )
         elif isinstance(choice, ByKeys):
             narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(keys=_keys(choice))
         else:
@@ -55,9 +58,9 @@ def _keys(choice: ByKeys) -> dict[str, Any]:
     }
 
 
-def restriction_text(without: FileIds) -> str:
-    """What is left out of a scan that runs already."""
-    return json.dumps({"without": _ranges(without), "ranges": {}})
+def restriction_text(without: FileIds, parts: Parts) -> str:
+    """What is left of a scan that runs already."""
+    return json.dumps({"without": _ranges(without), "ranges": parts})
 
 
 def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, Any]:
