@@ -15,7 +15,7 @@ from bench.needle.stage import INDEXES, LATENCY, Remote, Stage
 
 _MANY = 10_000
 TWO = ["id", "d0"]
-_ROWS_OF_A_CHUNK, _ROWS_OF_A_PAGE = 6_700, 20_000
+_ROWS_OF_A_CHUNK, _ROWS_OF_A_PAGE = 6_150, 20_000
 
 
 @dataclass(frozen=True)

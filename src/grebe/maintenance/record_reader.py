@@ -86,5 +86,5 @@ def in_tasks(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The number of the task of each file: neighbours, of about as many bytes."""
     work = sizes + _OPENING_BYTES
     before = np.cumsum(work) - work
-    _, numbers = np.unique(before // _TASK_BYTES, return_inverse=True)
-    return numbers.astype(np.int64)
+    numbers: npt.NDArray[np.int64] = np.unique(before // _TASK_BYTES, return_inverse=True)[1]
+    return numbers
