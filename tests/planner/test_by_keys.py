@@ -120,7 +120,7 @@ def test_files_that_a_condition_leaves_are_narrowed_again_by_keys() -> None:
 def test_a_scan_that_costs_little_is_not_worth_a_lookup() -> None:
     small = replace(BIG, rows=1_000, bytes=50_000, files=1)
     decision, _ = decided(FEW, source=small, index=pruning(small, "by_id", "id", []))
-    assert decision.choices == ()
+    assert [reason.code for reason in decision.reasons] == [Code.SCAN_IS_CHEAP]
 
 
 def test_an_explanation_says_what_will_be_looked_up() -> None:

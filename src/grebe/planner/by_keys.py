@@ -122,12 +122,13 @@ class JoinLookups:
         meter, scan = self._meter, side.option
         refuse = Refusal(side.profile.relation, side.index.name)
         asked = meter.lookup(side.keys)
-        hopeless = meter.affordable(scan.cost) < 0 or side.keys > MOST_GUESSED
+        if meter.affordable(scan.cost) < 0:
+            return refuse(Code.SCAN_IS_CHEAP)
         # A broadcast side is there anyway; any other one is run once more, just for its keys.
         cheap = side.broadcast and asked <= scan.cost * meter.rates.inquiry_share
         expected = scan.cost * _share(side.keys * _ROWS_OF_A_KEY, scan.files) + asked
         expected += 0.0 if side.broadcast else side.small.cost
-        if not hopeless and (cheap or expected < scan.cost * (1.0 - meter.rates.margin)):
+        if side.keys <= MOST_GUESSED and (cheap or expected < scan.cost * (1.0 - meter.rates.margin)):
             return None
         column = next(one.path for one in side.profile.relation.attributes if one.id == side.column)
         return refuse(Code.TOO_MANY_KEYS, rows=round(side.keys), column=column_sql(column))

@@ -96,6 +96,8 @@ def narrowed(
 ) -> tuple[Narrowed | None, list[Reason]]:
     """What these indexes together leave of a scan, reading no more than so many entries of each; and why some say nothing."""
     relation = asked.relation
+    if affordable < 0:
+        return None, [Refusal(relation, index.name)(Code.SCAN_IS_CHEAP) for index, _ in indexes]
     promising = []
     for index, known in indexes:
         hits = inquiry.hits(table, index, asked.predicate)

@@ -1,7 +1,7 @@
 """Which bytes of a file Spark has to be given so that it reads certain records, and few others.
 
-Of Parquet, Spark reads the row groups whose middle lies in a range. Of text it reads the lines that begin after the start of a range
-and not after its end; so a range begins with the last byte before its first line.
+Of Parquet, Spark reads the row groups whose middle lies in a range. Of text it reads the lines that begin after the start of a
+range and not after its end; so a range begins with the last byte before its first line.
 """
 
 from collections.abc import Iterator, Mapping

@@ -41,6 +41,7 @@ class Code(StrEnum):
     BROADCAST_INSTEAD = "BROADCAST_INSTEAD"
     NO_AVAIL_JOIN_INDEX_PAIR = "NO_AVAIL_JOIN_INDEX_PAIR"
     NO_COMPATIBLE_JOIN_INDEX_PAIR = "NO_COMPATIBLE_JOIN_INDEX_PAIR"
+    SCAN_IS_CHEAP = "SCAN_IS_CHEAP"
     TOO_MANY_KEYS = "TOO_MANY_KEYS"
     TOO_MANY_ROWS = "TOO_MANY_ROWS"
     NOTHING_LEFT_OUT = "NOTHING_LEFT_OUT"
@@ -95,6 +96,7 @@ SENTENCES: Mapping[str, str] = {
     "pay (" + _ESTIMATES + "): create one there",
     Code.NO_COMPATIBLE_JOIN_INDEX_PAIR: "index {index} has {buckets} buckets and index {pair} of {other} has {pair_buckets}, which "
     "no number above 1 divides: create both with the same number",
+    Code.SCAN_IS_CHEAP: "reading {relation} takes hardly longer than asking index {index} where its rows lie",
     Code.TOO_MANY_KEYS: "the other side of the join on {column} is taken to have {rows:,} rows, and looking up so many keys in "
     "index {index} does not pay: filter that side, or collect statistics of its table",
     Code.TOO_MANY_ROWS: "index {index} may find {rows:,} rows of {relation}, and looking up so many takes longer "
