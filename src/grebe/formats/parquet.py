@@ -1,8 +1,11 @@
 """Parquet: records by row number."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from grebe.formats.parquet_pages import (
     read_tail,
     want,
 )
+from grebe.formats.parquet_pages.kept_pages import kept_columns
 from grebe.formats.protocol import (
     NO_MEMORY,
     ROW_NUMBER,
@@ -94,7 +98,7 @@ class ParquetFormat:
         rows = locators.column(self.locator.fields[0]).to_numpy()
         if isinstance(known, PageMap) and wanted and _pages_pay(known, rows, file):
             try:
-                return _by_pages(file, known, rows, wanted)
+                return _by_pages(file, known, rows, wanted, memory)
             except Unsupported as error:
                 if error.code != NO_PAGES:
                     raise
@@ -179,17 +183,58 @@ def _pages_pay(pages: PageMap, rows: npt.NDArray[np.int64], file: DataFile) -> b
     return len(rows) * _FEW_ROWS <= among
 
 
-def _by_pages(file: DataFile, pages: PageMap, rows: npt.NDArray[np.int64], wanted: Sequence[Column]) -> pa.Table:
-    sorted_rows, order = np.unique(rows, return_inverse=True)
+def _by_pages(
+    file: DataFile, pages: PageMap, rows: npt.NDArray[np.int64], wanted: Sequence[Column], memory: Memory
+) -> pa.Table:
+    sorted_rows, order = (rows, None) if _ascending(rows) else np.unique(rows, return_inverse=True)
     names = [name for column in wanted if (name := find_name(column.name, pages.names)) is not None]
-    ask = want(pages, sorted_rows, names, uri=file.uri)
+    keep = _KeptOfFile(file, memory)
+    kept = kept_columns(pages, sorted_rows, names, keep, file.read_spans, file.uri) if memory is not NO_MEMORY else {}
+    rest = [name for name in names if name not in kept]
+    table = _picked(file, pages, sorted_rows, rest, keep) if rest or not names else None
+    arrays = [kept[name] if table is None or name in kept else _whole(table.column(name)) for name in names]
+    batch = pa.RecordBatch.from_arrays(arrays, names) if names else without_columns(len(sorted_rows))
+    found = pa.Table.from_batches([unite(batch, wanted, file.uri)])
+    return found if order is None else found.take(pa.array(order))
+
+
+def _picked(
+    file: DataFile, pages: PageMap, rows: npt.NDArray[np.int64], names: Sequence[str], keep: "_KeptOfFile"
+) -> pa.Table:
+    ask = want(pages, rows, names, uri=file.uri, dictionaries=keep)
     try:
-        table = ask.table(file.read_spans(ask.spans))
+        return ask.table(file.read_spans(ask.spans), _helper())
     except MoreNeeded as more:
-        table = more.wanted.table(file.read_spans(more.wanted.spans))
-    batches = [unite(batch, wanted, file.uri) for batch in table.combine_chunks().to_batches()]
-    found = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
-    return found if len(order) == len(sorted_rows) and (np.diff(order) == 1).all() else found.take(pa.array(order))
+        return more.wanted.table(file.read_spans(more.wanted.spans))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _ascending(rows: npt.NDArray[np.int64]) -> bool:
+    return len(rows) < 2 or bool((rows[1:] > rows[:-1]).all())
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptOfFile:
+    """Dictionaries and pages of one file, in the memory of whoever fetches."""
+
+    file: DataFile
+    memory: Memory
+
+    def get(self, what: Hashable) -> Any | None:
+        return self.memory.get(self.file, what)
+
+    def put(self, what: Hashable, value: Any, nbytes: int | None = None) -> None:
+        self.memory.put(self.file, what, value, value.nbytes if nbytes is None else nbytes)
+
+
+@cache
+def _helper() -> ThreadPoolExecutor | None:
+    """Decompresses half of many pages, if there is a processor for it."""
+    processors = os.cpu_count() or 1
+    return ThreadPoolExecutor(processors - 1, thread_name_prefix="grebe-pages") if processors > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

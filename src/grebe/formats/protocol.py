@@ -3,7 +3,7 @@
 First-party formats and those of other packages are the same to everyone above: see `registry`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -93,6 +93,12 @@ class Memory(Protocol):
         """What `read` gives for this file, and gave before; it takes `size` bytes to keep."""
         ...
 
+    def get(self, file: DataFile, what: Hashable) -> Any | None:
+        """What was put, unless it had to go."""
+        ...
+
+    def put(self, file: DataFile, what: Hashable, value: Any, nbytes: int) -> None: ...
+
 
 @runtime_checkable
 class KeepsMaps(Protocol):
@@ -115,6 +121,12 @@ class KeepsMaps(Protocol):
 class NoMemory:
     def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
         return read()
+
+    def get(self, file: DataFile, what: Hashable) -> None:
+        return None
+
+    def put(self, file: DataFile, what: Hashable, value: Any, nbytes: int) -> None:
+        return None
 
 
 NO_MEMORY = NoMemory()

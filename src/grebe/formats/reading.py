@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +25,12 @@ class Column:
 
     @property
     def arrow(self) -> pa.Field:
-        return pa.field(self.name, arrow_type(type_json(self.type)))
+        return _field(self.name, self.type)
+
+
+@lru_cache(maxsize=4096)
+def _field(name: str, kind: str) -> pa.Field:
+    return pa.field(name, arrow_type(type_json(kind)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Where records lie in files of a table, remembered (`formats.Memory`): as an index kept it, or as it was read before."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,5 +20,14 @@ class FileMemory:
     """What an index knows of it; None: nothing."""
 
     def recall(self, file: DataFile, read: Callable[[], Value], size: Callable[[Value], int]) -> Value:
-        key = ("map", file.uri, file.size, self.modified_ms)
+        key = self._key(file, "map")
         return self.cache.made(key, lambda: read() if (kept := self.kept()) is None else kept, size)
+
+    def get(self, file: DataFile, what: Hashable) -> Any | None:
+        return self.cache.get(self._key(file, what))
+
+    def put(self, file: DataFile, what: Hashable, value: Any, nbytes: int) -> None:
+        self.cache.put(self._key(file, what), value, nbytes)
+
+    def _key(self, file: DataFile, what: Hashable) -> Hashable:
+        return ("data", file.uri, file.size, self.modified_ms, what)

@@ -55,7 +55,7 @@ class PageMap:
     def rows(self) -> int:
         return sum(self.counts)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the columns, in the order of the file."""
         return tuple(top.name for top in self.schema.tops)

@@ -185,7 +185,7 @@ def _wanted(
 ) -> Wanted:
     spans: list[tuple[int, int]] = []
     stretches: dict[int, list[_Stretch]] = {leaf: [] for leaf in projection.leaves}
-    for group, inside in _by_group(pages, rows, uri):
+    for group, inside in by_group(pages, rows, uri):
         chunks = pages.chunks(group)
         found: dict[int, PageRows] = {}
         for leaf in projection.leaves:
@@ -195,7 +195,7 @@ def _wanted(
             # Chunks that are cut alike share the tuple.
             page_rows = found.get(id(chunk.first_rows))
             if page_rows is None:
-                page_rows = found[id(chunk.first_rows)] = _by_page(chunk.first_rows, inside)
+                page_rows = found[id(chunk.first_rows)] = by_page(chunk.first_rows, inside)
             kept, part = None, None
             if chunk.dictionary_length and (all_dictionaries or _may_need_dictionary(chunk, page_rows)):
                 kept = dictionaries.get(chunk.start) if dictionaries is not None else None
@@ -211,7 +211,7 @@ def _may_need_dictionary(chunk: Chunk, pages: PageRows) -> bool:
     return chunk.dictionary_pages is None or pages[0][0] < chunk.dictionary_pages
 
 
-def _by_group(pages: PageMap, rows: Rows, uri: str) -> Iterator[tuple[int, list[int]]]:
+def by_group(pages: PageMap, rows: Rows, uri: str) -> Iterator[tuple[int, list[int]]]:
     """Row groups, and the rows in each, counted from its first."""
     starts = pages.starts
     wanted: list[int] = rows.tolist()
@@ -222,10 +222,10 @@ def _by_group(pages: PageMap, rows: Rows, uri: str) -> Iterator[tuple[int, list[
         raise Unsupported(f"{uri} has {starts[-1]} rows, so none with number {outside}", detail="LOCATOR")
     if len(wanted) > 1 and not (np.diff(rows) > 0).all():
         raise Unsupported("rows are fetched in ascending order, each once; sort them first", detail="LOCATOR")
-    yield from ((group, inside) for group, inside in _by_page(starts, wanted))
+    yield from ((group, inside) for group, inside in by_page(starts, wanted))
 
 
-def _by_page(firsts: Sequence[int], rows: Sequence[int]) -> PageRows:
+def by_page(firsts: Sequence[int], rows: Sequence[int]) -> PageRows:
     """Splits ascending rows by the stretches that begin with `firsts`."""
     if len(rows) == 1:
         page = bisect_right(firsts, rows[0]) - 1
