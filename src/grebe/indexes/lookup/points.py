@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
-from grebe.formats.parquet_pages import hashes_of
-from grebe.formats.parquet_pages.schema import Leaf
+from grebe.formats.parquet_pages import hash_one, hashes_of
+from grebe.formats.parquet_pages.schema import BYTE_ARRAY, Leaf
 from grebe.predicate.arrow_types import physical_type, to_physical
 from grebe.predicate.tree import And, Column, Compare, In, Literal, Path, Predicate
 from grebe.predicate.types import Type
@@ -34,7 +34,8 @@ class Points:
 
     def rows_in(self, keys: pa.Array, start: int, stop: int) -> "pa.Array | slice":
         """Which of these sorted keys are one of the values from `start` to `stop`."""
-        plain = to_physical(keys, self.type)
+        # Texts compare alike in either form, and casting all of a chunk takes longer than looking for one.
+        plain = keys if pa.types.is_string(keys.type) else to_physical(keys, self.type)
         if stop - start == 1 and pa.types.is_integer(plain.type) and not plain.null_count:
             numbers, value = plain.to_numpy(), self.values[start]
             return slice(int(np.searchsorted(numbers, value)), int(np.searchsorted(numbers, value, "right")))
@@ -68,6 +69,8 @@ def _points(path: Path, kind: Type | None, items: tuple[Any, ...]) -> Points | N
 
 def hashes_in(leaf: Leaf, values: list[Any], kind: Type) -> Hashes | None:
     """As Parquet's filters hash them; None where that cannot be told."""
+    if len(values) == 1 and kind.name == "string" and leaf.physical == BYTE_ARRAY:
+        return np.array([hash_one(values[0].encode())], np.uint64)
     try:
         stored = pa.array(values, physical_type(kind)).cast(_STORED_AS.get(kind.name, physical_type(kind)))
         return hashes_of(leaf, stored)
