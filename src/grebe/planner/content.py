@@ -103,7 +103,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _extreme(which: str, bounds: Bounds | None) -> Any:
-    if bounds is None or bounds.type.name in ("string", "boolean"):
+    if bounds is None or bounds.type.name in ("string", "binary", "boolean"):
         return None
     known = (bounds.low if which == "min" else bounds.high).filter(pa.array(~bounds.all_null))
     return None if known.null_count or not len(known) else pc.min_max(known)[which].as_py()
