@@ -22,7 +22,7 @@ from grebe.lookup.memory import FileMemory
 from grebe.planner.reasons import Code, Reason
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.builder import path_of
-from grebe.predicate.evaluate import matches
+from grebe.predicate.evaluate import Evaluator, matches
 from grebe.predicate.tree import Predicate, columns_of
 from grebe.predicate.types import Type
 from grebe.sources import Source, Version
@@ -128,7 +128,7 @@ class Engine:
         known = [] if found.values is None else self._from_index(found, predicate, needed)
         if known is None or found.values is None:
             wanted = [*found.records.items(), *wanted]
-        fetch = _Fetch(self, predicate, needed, self._maps(found, reader))
+        fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader))
         return [*(known or ()), *side_by_side(fetch, wanted, self._local)]
 
     def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
@@ -151,7 +151,7 @@ class Engine:
         reader = self.reader()
         found = self._finder.find(predicate, reader)
         needed = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
-        fetch = _Fetch(self, predicate, needed, self._maps(found, reader), located=True)
+        fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader), located=True)
         wanted: list[tuple[int, pa.Table | None]] = [
             *found.records.items(),
             *((one, None) for one in found.whole.tolist()),
@@ -215,7 +215,7 @@ class _Fetch:
     """The rows of one file for which the predicate is true."""
 
     engine: Engine
-    predicate: Predicate
+    evaluator: Evaluator
     names: list[str]
     maps: Mapping[int, Any]
     located: bool = False
@@ -224,7 +224,7 @@ class _Fetch:
         place, records = wanted
         kept = []
         for table, locators in self.engine.read(place, records, self.names, self.maps):
-            flags = matches(table, self.predicate)
+            flags = self.evaluator.matches(table)
             if self.located:
                 table = locators.rename_columns([_LOCATED + name for name in locators.column_names])
             kept.append(table.filter(flags))

@@ -52,16 +52,30 @@ _NULL = pa.scalar(None, pa.bool_())
 
 def evaluate(data: pa.Table | pa.RecordBatch, predicate: Predicate) -> pa.BooleanArray:
     """True, false or NULL for every row. The predicate must be bound."""
-    if unknown := opaque_terms(predicate):
-        raise _unknown(unknown[0])
-    batches = [data] if isinstance(data, pa.RecordBatch) else data.to_batches()
-    answers = [_answer(_Rows(batch).truth(predicate)) for batch in batches]
-    return pa.concat_arrays(answers) if answers else pa.array([], pa.bool_())
+    return Evaluator(predicate).truth(data)
 
 
 def matches(data: pa.Table | pa.RecordBatch, predicate: Predicate) -> pa.BooleanArray:
     """True for the rows that a WHERE keeps, false for the others; no NULLs."""
-    return pc.fill_null(evaluate(data, predicate), False)
+    return Evaluator(predicate).matches(data)
+
+
+class Evaluator:
+    """A bound predicate for many tables: what it takes to ready it is done once. Threads may share one."""
+
+    def __init__(self, predicate: Predicate) -> None:
+        if unknown := opaque_terms(predicate):
+            raise _unknown(unknown[0])
+        self.predicate = predicate
+        self._items: dict[tuple[int, str], pa.Array] = {}
+
+    def truth(self, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
+        batches = [data] if isinstance(data, pa.RecordBatch) else data.to_batches()
+        answers = [_answer(_Rows(batch, self._items).truth(self.predicate)) for batch in batches]
+        return pa.concat_arrays(answers) if answers else pa.array([], pa.bool_())
+
+    def matches(self, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
+        return pc.fill_null(self.truth(data), False)
 
 
 def _answer(truth: Vector) -> pa.Array:
@@ -79,6 +93,8 @@ class _Rows:
     """Evaluation over one batch."""
 
     batch: pa.RecordBatch
+    items: dict[tuple[int, str], pa.Array]
+    """The values of each IN, by who it is and by type."""
 
     def truth(self, predicate: Predicate) -> Vector:
         match predicate:
@@ -102,7 +118,7 @@ class _Rows:
                 return self._result(compare(operator, one.values, other.values), failed)
             case In(term, values):
                 subject = self._column(term)
-                return self._result(is_among(subject.values, _items(values, subject.values.type)), subject.failed)
+                return self._result(is_among(subject.values, self._among(values, subject.values.type)), subject.failed)
             case IsNull(term):
                 inner_value = self._nullness(term)
                 return self._result(inner_value.values.is_null(), inner_value.failed)
@@ -185,6 +201,14 @@ class _Rows:
         field = self.batch.column(index)
         return pc.struct_field(field, list(path[1:])) if len(path) > 1 else field
 
+    def _among(self, values: tuple[Term, ...], arrow: pa.DataType) -> pa.Array:
+        # The predicate that is evaluated holds the values, so that no other can come to be the same.
+        who = (id(values), str(arrow))
+        known = self.items.get(who)
+        if known is None:
+            known = self.items[who] = pa.array([one.value for one in values if isinstance(one, Literal)], arrow)
+        return known
+
 
 def _stored(array: pa.Array, kind: Type, path: Path) -> Vector:
     """A stored column in the form of the type it was bound to, which may be wider than that of one file."""
@@ -192,10 +216,6 @@ def _stored(array: pa.Array, kind: Type, path: Path) -> Vector:
     if not own.is_scalar or not kind.is_scalar:
         raise Unsupported(f"comparing {column_sql(path)}, which is {own}, without Spark", detail="TYPE")
     return cast_values(to_physical(array, own), own, kind, "ansi", "UTC")
-
-
-def _items(values: tuple[Term, ...], arrow: pa.DataType) -> pa.Array:
-    return pa.array([value.value for value in values if isinstance(value, Literal)], arrow)
 
 
 def _text_match(match: TextMatch, values: pa.Array) -> pa.Array:

@@ -31,8 +31,8 @@ from grebe.store.protocol import Store
 
 _MAPS_AT_ONCE = 16 * 1024 * 1024
 """Larger maps are not worth their reading: the footers of the few files that are needed are less."""
-_ROWS_OF_A_KEY = 16
-"""More rows than most keys have."""
+_ROWS_OF_A_KEY = 2
+"""A guess: keys that are looked up are mostly unique."""
 
 
 @dataclass(frozen=True, slots=True)
