@@ -13,6 +13,7 @@ VERBS = {
     "get": ("grebe.cli.lookups", "The rows in which a column has a value."),
     "files": ("grebe.cli.lookups", "The files, and the rows of them, that can match a predicate."),
     "find": ("grebe.cli.lookups", "Where in the lake a value occurs: table, column, file, row."),
+    "verify": ("grebe.cli.tables", "Whether the files of a table's indexes are as they were written."),
     "create": ("grebe.cli.making", "Create an index, in a Spark of its own."),
     "refresh": ("grebe.cli.making", "Bring indexes up to the table as it is now."),
     "delete": ("grebe.cli.indexes", "Take an index out of use; its bytes stay."),
