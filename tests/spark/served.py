@@ -68,6 +68,7 @@ class Served:
         self.spark = session
         self.lake = lake
         self._decisions = decisions
+        self._last: Any = None
 
     def frame(self, query: Any) -> "DataFrame":
         made: DataFrame = self.spark.sql(query) if isinstance(query, str) else query(self.spark)
@@ -76,7 +77,7 @@ class Served:
     def run(self, query: Any) -> Seen:
         before = self.counters()
         self._decisions.clear()
-        frame = self.frame(query)
+        frame = self._last = self.frame(query)
         rows = multiset(frame.collect())
         after = self.counters()
         assert after["failed"] == before["failed"], after["last_failure"]
@@ -100,6 +101,19 @@ class Served:
 
     def reasons(self, query: Any) -> dict[str, str]:
         return {reason.index: str(reason.code) for reason in self.lake.why_not(self.frame(query))}
+
+    def read(self) -> dict[str, int]:
+        """Files and bytes that the last query with indexes has read."""
+        return dict(json.loads(self.lake._spark._shim.bridge.actual(self._last._jdf)))
+
+    def plan(self) -> Any:
+        """How the last query with indexes was carried out."""
+        return self._last._jdf.queryExecution().executedPlan()
+
+    @property
+    def decision(self) -> Decision:
+        """Of the last query with indexes."""
+        return self._decisions[-1]
 
     def counters(self) -> dict[str, Any]:
         return dict(json.loads(self.lake._spark._shim.bridge.counters()))

@@ -47,9 +47,7 @@ def files_of(lake: Served, query: Any, *used: str) -> int:
     """How many files of the big table were read; the answer is that of Spark alone."""
     seen = lake.same(query, *used)
     assert ("GrebeScan" in seen.text) == bool(used), seen.text
-    frame = lake.frame(query)
-    frame.collect()
-    return int(scanned(frame._jdf.queryExecution().executedPlan()))
+    return scanned(lake.plan())
 
 
 def scanned(plan: Any) -> int:

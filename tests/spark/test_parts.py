@@ -30,12 +30,8 @@ def served(spark: "SparkSession") -> Iterator[Served]:
 def bytes_read(served: Served, query: Any, *used: str) -> tuple[int, int]:
     """What a query read of its table, and how many files only in part; the answer is that of Spark alone."""
     served.same(query, *used)
-    frame = served.frame(query)
-    frame.collect()
-    explanation = served.lake.explain(frame)
-    assert explanation.actual is not None
-    partly = [len(choice.parts) for choice in explanation.decision.choices if isinstance(choice, Narrow)]
-    return explanation.actual.bytes, sum(partly)
+    partly = [len(choice.parts) for choice in served.decision.choices if isinstance(choice, Narrow)]
+    return served.read()["bytes"], sum(partly)
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +69,7 @@ def test_joins_read_row_groups_too(served: Served, grouped: str, folder: Path) -
     served.view("few", write(folder / "few", {"k": [5, 17, 99_999]}))
     query = "SELECT grouped.v, few.k FROM grouped JOIN few ON grouped.k = few.k"
     served.same(query, "by_k")
-    frame = served.frame(query)
-    assert len(frame.collect()) == 2
-    actual = served.lake.explain(frame).actual
-    assert actual is not None
-    assert actual.bytes < sum(file.stat().st_size for file in Path(grouped).glob("*.parquet")) / 3
+    assert served.read()["bytes"] < sum(file.stat().st_size for file in Path(grouped).glob("*.parquet")) / 3
 
 
 def text_of(number: int, end: str, header: str, mark: bytes = b"") -> bytes:

@@ -52,11 +52,7 @@ class Lake:
         """How many files of the table a query read, whose answer is the same without indexes."""
         seen = self.served.same(query, *used)
         assert READS_FILES in seen.text or not used, seen.text
-        frame = self.served.frame(query)
-        frame.collect()
-        actual = self.served.lake.explain(frame).actual
-        assert actual is not None
-        return actual.files
+        return self.served.read()["files"]
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +194,7 @@ def test_partitions_are_left_out_too(served: Served, folder: Path) -> None:
     served.same(small + " WHERE parts.k < 200", "by_k")
 
 
-@pytest.mark.parametrize("name", ["orc", "json", "csv"])
+@pytest.mark.parametrize("name", ["orc", "csv"])
 def test_other_formats(served: Served, folder: Path, name: str) -> None:
     place = folder / f"as_{name}"
     plain = part(0).schema.names[:4]
@@ -233,9 +229,10 @@ def test_a_bucketed_table_stays_bucketed(served: Served, folder: Path) -> None:
     source.drop("a").write.bucketBy(4, "w").option("path", str(folder / "buckets")).saveAsTable("bucketed_table")
     served.lake.table("bucketed_table").create(grebe.Lookup("by_k", on="k"))
     try:
-        query = "SELECT w, count(*) FROM bucketed_table WHERE k < 50 GROUP BY w"
+        query = "SELECT w, sum(v) FROM bucketed_table WHERE k < 50 GROUP BY w"
         seen = served.same(query, "by_k")
-        assert seen.exchanges == 0 or READS_FILES not in seen.text, seen.text
+        assert READS_FILES in seen.text
+        assert seen.exchanges == served.plain(query).exchanges == 0
     finally:
         spark.sql("DROP TABLE bucketed_table")
 

@@ -223,7 +223,10 @@ class Tables:
 
     def named(self, table: str) -> Found | None:
         """The table at this URI, if it was met."""
-        return next((found for found in self.known() if found.table.uri == table), None)
+        now = self._clock.monotonic()
+        with self._lock:
+            followed = list(self._by_place.values())
+        return next((log.now(now, FRESH_SECONDS) for log in followed if log.uri == table), None)
 
     def known(self) -> list[Found]:
         """Every table with indexes that was met."""
