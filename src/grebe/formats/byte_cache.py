@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
+_COUNTED = 100_000
+_FAR_MORE = 2
 
 
 class ByteCache:
@@ -22,6 +24,7 @@ class ByteCache:
         self._pinned: set[Hashable] = set()
         self._making: dict[Hashable, Future[Any]] = {}
         self._bytes = 0
+        self._asked: dict[Hashable, int] = {}
         self._lock = threading.Lock()
 
     @property
@@ -38,6 +41,23 @@ class ByteCache:
                 return None
             self._kept.move_to_end(key)
             return found[0]
+
+    def asked(self, key: Hashable) -> int:
+        """How often somebody has asked for this by now, counting this time. Long ago counts for less."""
+        with self._lock:
+            count = self._asked[key] = self._asked.get(key, 0) + 1
+            if len(self._asked) > _COUNTED:
+                self._asked = {known: number // 2 for known, number in self._asked.items() if number > 1}
+            return count
+
+    def has_room(self, key: Hashable, nbytes: int) -> bool:
+        """Whether something of this size is worth its place: there is room, or it is asked for far more often than what would have
+        to go. Else a few things that do not fit together would drive each other out for ever."""
+        with self._lock:
+            if self._bytes + nbytes <= self.limit:
+                return True
+            oldest = next((known for known in self._kept if known not in self._pinned), None)
+            return oldest is not None and self._asked.get(key, 0) > _FAR_MORE * self._asked.get(oldest, 0) + 1
 
     def put(self, key: Hashable, value: Any, nbytes: int, pin: bool = False) -> None:
         """`pin`: it stays, whatever else comes."""

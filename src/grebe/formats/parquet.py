@@ -189,7 +189,7 @@ def _by_pages(
     sorted_rows, order = (rows, None) if _ascending(rows) else np.unique(rows, return_inverse=True)
     names = [name for column in wanted if (name := find_name(column.name, pages.names)) is not None]
     keep = _KeptOfFile(file, memory)
-    kept = kept_columns(pages, sorted_rows, names, keep, file.read_spans, file.uri) if memory is not NO_MEMORY else {}
+    kept = kept_columns(pages, sorted_rows, names, keep, file.read_spans, file.uri)
     rest = [name for name in names if name not in kept]
     table = _picked(file, pages, sorted_rows, rest, keep) if rest or not names else None
     arrays = [kept[name] if table is None or name in kept else _whole(table.column(name)) for name in names]
@@ -225,6 +225,9 @@ class _KeptOfFile:
 
     def get(self, what: Hashable) -> Any | None:
         return self.memory.get(self.file, what)
+
+    def is_worth(self, what: Hashable, nbytes: int) -> bool:
+        return self.memory.is_worth(self.file, what, nbytes)
 
     def put(self, what: Hashable, value: Any, nbytes: int | None = None) -> None:
         self.memory.put(self.file, what, value, value.nbytes if nbytes is None else nbytes)

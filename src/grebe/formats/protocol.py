@@ -99,6 +99,10 @@ class Memory(Protocol):
 
     def put(self, file: DataFile, what: Hashable, value: Any, nbytes: int) -> None: ...
 
+    def is_worth(self, file: DataFile, what: Hashable, nbytes: int) -> bool:
+        """Whether something of this size, asked for now, should be made and put."""
+        ...
+
 
 @runtime_checkable
 class KeepsMaps(Protocol):
@@ -127,6 +131,9 @@ class NoMemory:
 
     def put(self, file: DataFile, what: Hashable, value: Any, nbytes: int) -> None:
         return None
+
+    def is_worth(self, file: DataFile, what: Hashable, nbytes: int) -> bool:
+        return False
 
 
 NO_MEMORY = NoMemory()

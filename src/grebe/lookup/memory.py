@@ -29,5 +29,10 @@ class FileMemory:
     def put(self, file: DataFile, what: Hashable, value: Any, nbytes: int) -> None:
         self.cache.put(self._key(file, what), value, nbytes)
 
+    def is_worth(self, file: DataFile, what: Hashable, nbytes: int) -> bool:
+        """What nobody asked for before is not: most of it is never asked for again."""
+        key = self._key(file, what)
+        return self.cache.asked(key) > 1 and self.cache.has_room(key, nbytes)
+
     def _key(self, file: DataFile, what: Hashable) -> Hashable:
         return ("data", file.uri, file.size, self.modified_ms, what)

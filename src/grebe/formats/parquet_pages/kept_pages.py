@@ -1,6 +1,6 @@
 """Pages that are asked for again are decoded as a whole and kept: from then on a row of them is a row of an array.
 
-The first time a page is only remembered by name, since most pages are never asked for twice.
+Whoever keeps them decides which are worth it.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +19,6 @@ from grebe.formats.parquet_pages.wanted import Rows, by_group, by_page
 Span = tuple[int, int]
 _MOST_ROWS = 256
 _LARGEST = 2 * 1024 * 1024
-_NAME_BYTES = 150
 
 
 class Keep(Protocol):
@@ -28,6 +27,10 @@ class Keep(Protocol):
     def get(self, what: Hashable) -> Any | None: ...
 
     def put(self, what: Hashable, value: Any, nbytes: int) -> None: ...
+
+    def is_worth(self, what: Hashable, nbytes: int) -> bool:
+        """Whether something of this size, asked for now, should be made and put."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,10 @@ class _Page:
     @property
     def key(self) -> Hashable:
         return "page", self.chunk.offsets[self.number]
+
+    @property
+    def likely_bytes(self) -> int:
+        return max(8 * self.count, 2 * self.chunk.sizes[self.number])
 
     @property
     def spans(self) -> list[Span]:
@@ -73,10 +80,9 @@ def kept_columns(
         if not asked:
             continue
         kept = {page.key: keep.get(page.key) for page in asked}
-        new = [page for page in asked if not isinstance(kept[page.key], pa.Array)]
-        if any(kept[page.key] is None for page in new):
-            for page in new:
-                keep.put(page.key, True, _NAME_BYTES)
+        new = [page for page in asked if kept[page.key] is None]
+        worth = [page for page in new if keep.is_worth(page.key, page.likely_bytes)]
+        if len(worth) < len(new):
             continue
         columns[name] = asked
         arrays |= kept
