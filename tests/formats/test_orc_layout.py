@@ -12,6 +12,7 @@ import pytest
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats import DataFile
 from grebe.formats.orc import ORC
+from grebe.formats.protocol import NoMemory
 from grebe.store.local import LocalStore
 from tests.formats.reading_back import all_rows, data_file, plain, reading_of
 
@@ -40,7 +41,7 @@ class Asked(LocalStore):
         return super().get_ranges(path, ranges)
 
 
-class Remembered:
+class Remembered(NoMemory):
     known: Any = None
 
     def recall(self, file: DataFile, read: Callable[[], Any], size: Callable[[Any], int]) -> Any:
