@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import grebe
-from grebe.lookup.indexes import shared_cache
+from grebe.formats.byte_cache import shared_cache
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("lookup")]
 

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from functools import cache
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -113,3 +114,9 @@ class ByteCache:
         if found is not None:
             self._bytes -= found[1]
             self._pinned.discard(key)
+
+
+@cache
+def shared_cache(limit: int) -> ByteCache:
+    """That of the process: one for each bound that somebody asks for."""
+    return ByteCache(limit)

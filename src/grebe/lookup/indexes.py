@@ -1,11 +1,9 @@
-"""The indexes that prune, of a log's state, and the cache that all tables of a process share."""
+"""The indexes that prune, of a log's state."""
 
 import logging
 from dataclasses import dataclass
-from functools import cache
 
 from grebe.errors import GrebeError
-from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.kind import Pruner
 from grebe.indexes.registry import kind_named
 from grebe.log.states import ACTIVE, TableState
@@ -13,12 +11,6 @@ from grebe.planner.reasons import Code, Reason
 from grebe.store.protocol import Store
 
 _logger = logging.getLogger("grebe.lookup")
-
-
-@cache
-def shared_cache(limit: int) -> ByteCache:
-    """One for each bound that somebody asks for."""
-    return ByteCache(limit)
 
 
 @dataclass(frozen=True, slots=True)

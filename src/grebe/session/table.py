@@ -14,6 +14,7 @@ from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
 from grebe.formats import Reading
+from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.content.checks import Report, faults_of
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
@@ -24,7 +25,7 @@ from grebe.lookup.answer import Answer
 from grebe.lookup.engine import Engine, Snapshot
 from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
-from grebe.lookup.indexes import Usable, shared_cache, usable
+from grebe.lookup.indexes import Usable, usable
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise

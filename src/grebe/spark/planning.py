@@ -14,7 +14,7 @@ from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.files import FileIds
 from grebe.formats import Column, Reading
-from grebe.formats.byte_cache import ByteCache
+from grebe.formats.byte_cache import shared_cache
 from grebe.formats.spark_types import type_json
 from grebe.planner.choose import choose
 from grebe.planner.decision import Decision
@@ -49,7 +49,7 @@ class Planning:
         self.tables = tables
         self._shim = shim
         self._config = config
-        self._inquiry = Inquiry(ByteCache(config.cache_bytes), self._damaged)
+        self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self._cores = int(shim.context.defaultParallelism)
         self._parts: dict[str, str] = {}
         """Of questions whose end has not come yet. One thread asks a question, so that its parts come one after the other."""
@@ -59,7 +59,7 @@ class Planning:
 
     def configure(self, config: Config) -> None:
         if config.cache_bytes != self._config.cache_bytes:
-            self._inquiry = Inquiry(ByteCache(config.cache_bytes), self._damaged)
+            self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self._config = config
         self.tables.configure(config)
 
