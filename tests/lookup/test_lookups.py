@@ -219,6 +219,20 @@ def test_what_only_spark_can_evaluate_is_refused(opened: Table) -> None:
         opened.scan("id + 1 = 5")
 
 
+def test_partitions_leave_out_files_that_cannot_match(spark: "SparkSession", tmp_path: Path) -> None:
+    spark.range(60).selectExpr("id", "id % 3 AS part").write.partitionBy("part").parquet(str(tmp_path / "t"))
+    LakeTable(spark, str(tmp_path / "t")).create(grebe.Lookup("by_id", on="id"))
+    opened = grebe.open(str(tmp_path / "t"))
+    answer = opened.files("part = 1")
+    assert answer.files
+    assert all("part=1" in file.path for file in answer.files)
+    assert sorted(opened.scan("part = 1 OR part IS NULL")["id"].to_pylist()) == list(range(1, 60, 3))
+    assert opened.scan("id = 7 AND part = 2").num_rows == 0
+    assert opened.files("id = 7 AND part = 2").files == ()
+    assert opened.scan("id = 7 AND part = 1").to_pylist() == [{"id": 7, "part": 1}]
+    assert opened.scan("id = 7 OR part = 2").num_rows == 21
+
+
 def test_times_are_understood_in_the_zone_that_is_set(lake: Path, table: pa.Table) -> None:
     berlin = grebe.open(str(lake / "t"), config=grebe.Config(time_zone="Europe/Berlin"))
     at = datetime.datetime(1970, 1, 1, 1, 0, 11, 33, tzinfo=datetime.UTC) - datetime.timedelta(hours=1)

@@ -5,7 +5,7 @@ that takes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,10 +20,11 @@ from grebe.lookup.explain import LookupExplanation, not_used
 from grebe.lookup.finding import Finder
 from grebe.lookup.memory import FileMemory
 from grebe.planner.reasons import Code, Reason
+from grebe.predicate.about import about
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.builder import path_of
 from grebe.predicate.evaluate import Evaluator, matches
-from grebe.predicate.tree import Predicate, columns_of
+from grebe.predicate.tree import TRUE, Predicate, columns_of
 from grebe.predicate.types import Type
 from grebe.sources import Source, Version
 
@@ -80,12 +81,12 @@ class Engine:
     def files(self, predicate: Predicate) -> Answer:
         """`predicate` is bound and normalised, here and below."""
         reader = self.reader()
-        return self._answer(self._finder.find(predicate, reader), reader)
+        return self._answer(self._find(predicate, reader), reader)
 
     def explain(self, predicate: Predicate) -> LookupExplanation:
         """Reads the index as a lookup would, and no data."""
         reader = self.reader()
-        found = self._finder.find(predicate, reader)
+        found = self._find(predicate, reader)
         answer = self._answer(found, reader)
         reasons = [
             *self.snapshot.unused,
@@ -93,6 +94,16 @@ class Engine:
             *not_used(self._finder, self._pruners, found.used, predicate, reader),
         ]
         return LookupExplanation(answer, found.used, tuple(reasons))
+
+    def _find(self, predicate: Predicate, reader: Reader) -> Found:
+        found = self._finder.find(predicate, reader)
+        asked = about(predicate, [(name,) for name in self._partitions.column_names])
+        if asked == TRUE:
+            return found
+        # What the partitions of files say cannot be told by an index that does not know these columns.
+        kept = matches(self._partitions, asked).to_numpy(zero_copy_only=False)
+        records = {place: one for place, one in found.records.items() if kept[place]}
+        return replace(found, records=records, whole=found.whole[kept[found.whole]])
 
     def _answer(self, found: Found, reader: Reader) -> Answer:
         uris = self.snapshot.files.uris()
@@ -113,7 +124,7 @@ class Engine:
     def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows for which the predicate is true, with these columns."""
         reader = self.reader()
-        found = self._finder.find(predicate, reader)
+        found = self._find(predicate, reader)
         known = self.snapshot.reading.columns
         names = [column.name for column in known] if columns is None else list(columns)
         needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
@@ -149,7 +160,7 @@ class Engine:
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""
         reader = self.reader()
-        found = self._finder.find(predicate, reader)
+        found = self._find(predicate, reader)
         needed = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
         fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader), located=True)
         wanted: list[tuple[int, pa.Table | None]] = [
