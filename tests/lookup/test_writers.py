@@ -20,6 +20,7 @@ import grebe
 from grebe.indexes.lookup.spec import Lookup
 from grebe.session.lake_table import LakeTable
 from grebe.session.table import Table
+from testbed.spark import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,11 +101,11 @@ def folder(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> P
     pq.write_table(rows(0).slice(0, 0), folder / "80.parquet")
     with pq.ParquetWriter(folder / "81.parquet", rows(0).schema):
         pass
-    spark.conf.set("spark.sql.parquet.int96RebaseModeInRead", "CORRECTED")
     kinds = [
         Lookup(f"by_{name.replace('.', '_')}", on=name) for name in ("id", "text", "amount", "at", "ratio", "inner.y")
     ]
-    LakeTable(spark, str(folder)).create(*kinds)
+    with configured(spark, {"spark.sql.parquet.int96RebaseModeInRead": "CORRECTED"}):
+        LakeTable(spark, str(folder)).create(*kinds)
     return folder
 
 

@@ -72,7 +72,8 @@ def test_a_new_session_is_served_from_its_first_query(served: Served, place: str
     before = served.counters()
     frame = other.read.parquet(place).where("k = 5")
     got = multiset(frame.collect())
-    assert served.counters()["rewritten"] > before["rewritten"]
+    after = served.counters()
+    assert after["rewritten"] > before["rewritten"], (before, after)
     assert got == served.plain(lambda spark: spark.read.parquet(place).where("k = 5")).rows
     before = served.counters()
     multiset(other.read.parquet(place).where("k = 6").collect())
