@@ -71,11 +71,13 @@ def _writer(shape: Shape, locators: Sequence[str]) -> dict[str, str]:
         "parquet.statistics.truncate.length": str(2**31 - 1),
         "parquet.bloom.filter.fpp": _FALSE_ANSWERS,
     }
+    keys = CHUNK_ROWS
     if not _cuts_by_rows():
+        keys *= 2
         options["parquet.block.size"] = str(CHUNK_ROWS * sum(_WIDTHS.get(one.type, _OTHERS) for one in shape.columns))
     for one in shape.on:
         options[f"parquet.bloom.filter.enabled#{one.content}"] = "true"
-        options[f"parquet.bloom.filter.expected.ndv#{one.content}"] = str(CHUNK_ROWS)
+        options[f"parquet.bloom.filter.expected.ndv#{one.content}"] = str(keys)
         # A dictionary would take the filter's place, and sorted keys need none.
         options[f"parquet.enable.dictionary#{one.content}"] = "false"
     for name in locators:
