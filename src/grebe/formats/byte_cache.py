@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 _COUNTED = 100_000
-_FAR_MORE = 2
 
 
 class ByteCache:
@@ -51,14 +50,9 @@ class ByteCache:
                 self._asked = {known: number // 2 for known, number in self._asked.items() if number > 1}
             return count
 
-    def has_room(self, key: Hashable, nbytes: int) -> bool:
-        """Whether something of this size is worth its place: there is room, or it is asked for far more often than what would have
-        to go. Else a few things that do not fit together would drive each other out for ever."""
-        with self._lock:
-            if self._bytes + nbytes <= self.limit:
-                return True
-            oldest = next((known for known in self._kept if known not in self._pinned), None)
-            return oldest is not None and self._asked.get(key, 0) > _FAR_MORE * self._asked.get(oldest, 0) + 1
+    def has_room(self, nbytes: int) -> bool:
+        """Whether something of this size can be put without driving anything else out."""
+        return self._bytes + nbytes <= self.limit
 
     def put(self, key: Hashable, value: Any, nbytes: int, pin: bool = False) -> None:
         """`pin`: it stays, whatever else comes."""

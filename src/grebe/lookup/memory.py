@@ -8,6 +8,7 @@ from grebe.formats import DataFile
 from grebe.formats.byte_cache import ByteCache
 
 Value = TypeVar("Value")
+_VERY_OFTEN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,10 @@ class FileMemory:
         self.cache.put(self._key(file, what), value, nbytes)
 
     def is_worth(self, file: DataFile, what: Hashable, nbytes: int) -> bool:
-        """What nobody asked for before is not: most of it is never asked for again."""
-        key = self._key(file, what)
-        return self.cache.asked(key) > 1 and self.cache.has_room(key, nbytes)
+        """What nobody asked for before is not: most of it is never asked for again. And where there is no room, only what is asked
+        for very often: else things that do not fit together would drive each other out for ever."""
+        asked = self.cache.asked(self._key(file, what))
+        return asked > 1 and (self.cache.has_room(nbytes) or asked % _VERY_OFTEN == 0)
 
     def _key(self, file: DataFile, what: Hashable) -> Hashable:
         return ("data", file.uri, file.size, self.modified_ms, what)
