@@ -231,6 +231,7 @@ def test_partitions_leave_out_files_that_cannot_match(spark: "SparkSession", tmp
     assert opened.files("id = 7 AND part = 2").files == ()
     assert opened.scan("id = 7 AND part = 1").to_pylist() == [{"id": 7, "part": 1}]
     assert opened.scan("id = 7 OR part = 2").num_rows == 21
+    assert opened.scan("FALSE").num_rows == 0
 
 
 def test_times_are_understood_in_the_zone_that_is_set(lake: Path, table: pa.Table) -> None:

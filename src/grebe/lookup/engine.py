@@ -98,7 +98,7 @@ class Engine:
     def _find(self, predicate: Predicate, reader: Reader) -> Found:
         found = self._finder.find(predicate, reader)
         asked = about(predicate, [(name,) for name in self._partitions.column_names])
-        if asked == TRUE:
+        if asked == TRUE or not self._partitions.num_columns:
             return found
         # What the partitions of files say cannot be told by an index that does not know these columns.
         kept = matches(self._partitions, asked).to_numpy(zero_copy_only=False)
