@@ -1,11 +1,13 @@
 """What a predicate says of some columns only: weaker than the predicate itself, so that no row is lost by it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import TypeVar
 
 from grebe.predicate.tree import (
     TRUE,
     And,
+    Cast,
     Column,
     Constant,
     Or,
@@ -15,6 +17,8 @@ from grebe.predicate.tree import (
     columns_of,
     opaque_terms,
 )
+
+Node = TypeVar("Node", bound=Predicate | Term)
 
 
 def about(predicate: Predicate, columns: Collection[Path]) -> Predicate:
@@ -32,35 +36,16 @@ def about(predicate: Predicate, columns: Collection[Path]) -> Predicate:
     return predicate if known else TRUE
 
 
-def renamed(predicate: Predicate, names: Mapping[Path, str]) -> Predicate:
+def renamed(node: Node, names: Mapping[Path, str]) -> Node:
     """The same over data in which these columns lie flat, under these names. It must speak of no others."""
-    match predicate:
-        case And(below) | Or(below):
-            return replace(predicate, predicates=tuple(renamed(one, names) for one in below))
-    return _mapped(predicate, names)
-
-
-def _mapped(node: Predicate, names: Mapping[Path, str]) -> Predicate:
+    if isinstance(node, Column):
+        return replace(node, path=(names[node.path],))
     changes: dict[str, object] = {}
-    for name in getattr(type(node), "__dataclass_fields__", {}):
-        value = getattr(node, name)
-        if isinstance(value, Predicate):
-            changes[name] = renamed(value, names)
-        elif isinstance(value, Term):
-            changes[name] = _term(value, names)
-    made: Predicate = replace(node, **changes) if changes else node  # type: ignore[type-var]  # every node is a dataclass
-    return made
-
-
-def _term(term: Term, names: Mapping[Path, str]) -> Term:
-    if isinstance(term, Column):
-        return Column((names[term.path],), term.type)
-    changes: dict[str, object] = {}
-    for name in getattr(type(term), "__dataclass_fields__", {}):
-        value = getattr(term, name)
-        if isinstance(value, Term):
-            changes[name] = _term(value, names)
-        elif isinstance(value, Predicate):
-            changes[name] = renamed(value, names)
-    made: Term = replace(term, **changes) if changes else term  # type: ignore[type-var]  # every node is a dataclass
+    for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
+        value = getattr(node, field.name)
+        if isinstance(value, Predicate | Term):
+            changes[field.name] = renamed(value, names)
+        elif isinstance(value, tuple) and any(isinstance(one, Predicate | Column | Cast) for one in value):
+            changes[field.name] = tuple(renamed(one, names) for one in value)
+    made: Node = replace(node, **changes) if changes else node  # type: ignore[type-var]  # as above
     return made
