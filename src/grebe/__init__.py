@@ -48,6 +48,13 @@ if TYPE_CHECKING:
     )
     from grebe.indexes.covering.spec import Covering
     from grebe.indexes.lookup.spec import Lookup
+    from grebe.indexes.sieve.spec import Sieve
+    from grebe.indexes.sketches.bloom import Bloom
+    from grebe.indexes.sketches.intervals import Intervals
+    from grebe.indexes.sketches.min_max import MinMax, NullCount
+    from grebe.indexes.sketches.ngram import Ngram
+    from grebe.indexes.sketches.value_list import ValueList
+    from grebe.indexes.skipping.spec import Skipping
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
     from grebe.planner.reasons import Reason
@@ -58,6 +65,7 @@ if TYPE_CHECKING:
     from grebe.session.table import Table, open
 
 __all__ = [
+    "Bloom",
     "Config",
     "Conflict",
     "CorruptIndex",
@@ -71,13 +79,19 @@ __all__ = [
     "IndexExists",
     "IndexInfo",
     "IndexNotFound",
+    "Intervals",
     "InvalidConfig",
     "InvalidIndex",
     "InvalidPredicate",
     "Lake",
     "LakeTable",
     "Lookup",
+    "MinMax",
+    "Ngram",
+    "NullCount",
     "Reason",
+    "Sieve",
+    "Skipping",
     "SourceChanged",
     "StoreRefused",
     "StoreUnreachable",
@@ -85,6 +99,7 @@ __all__ = [
     "TableNotFound",
     "UnreadableFile",
     "Unsupported",
+    "ValueList",
     "WrongState",
     "attach",
     "col",
@@ -96,6 +111,14 @@ _HOMES = {
     "Config": "grebe.config",
     "Covering": "grebe.indexes.covering.spec",
     "Lookup": "grebe.indexes.lookup.spec",
+    "Sieve": "grebe.indexes.sieve.spec",
+    "Skipping": "grebe.indexes.skipping.spec",
+    "Bloom": "grebe.indexes.sketches.bloom",
+    "Intervals": "grebe.indexes.sketches.intervals",
+    "MinMax": "grebe.indexes.sketches.min_max",
+    "NullCount": "grebe.indexes.sketches.min_max",
+    "Ngram": "grebe.indexes.sketches.ngram",
+    "ValueList": "grebe.indexes.sketches.value_list",
     "Explanation": "grebe.planner.explain",
     "Finding": "grebe.session.find",
     "Findings": "grebe.session.find",

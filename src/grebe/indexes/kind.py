@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from grebe.files import FileIds
 from grebe.formats import Reading, format_named
+from grebe.indexes.faults import Fault
 from grebe.indexes.reading import Reader
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
@@ -68,11 +69,37 @@ class LocatedRows:
     """Why there are no locators."""
 
 
+class FileFold(Protocol):
+    """Makes one row of the rows of a file, in Spark's tasks: of some of them a state, which may go to another process, and of all
+    states of a file its row."""
+
+    @property
+    def fields(self) -> Sequence[tuple[str, str]]:
+        """Of the row: `FILE_COLUMN` first, types as Spark writes them."""
+        ...
+
+    def state(self, rows: pa.RecordBatch) -> Any: ...
+
+    def joined(self, states: Sequence[Any]) -> Any: ...
+
+    def rows(self, files: Sequence[int], states: Sequence[Any]) -> pa.RecordBatch: ...
+
+
 class Rows(Protocol):
     """What a kind is built from: the rows of the files that it will cover, as Spark reads them."""
 
     @property
     def facts(self) -> Facts: ...
+
+    @property
+    def files(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def left_out(self) -> FileIds:
+        """Files whose rows are not taken over from older content."""
+        ...
 
     def frame(self, again: bool = False) -> "DataFrame":
         """All columns of the table and `FILE_COLUMN`. `again`: it will be read more than once, which may be worth keeping it."""
@@ -80,6 +107,18 @@ class Rows(Protocol):
 
     def located(self, columns: Collection[str]) -> LocatedRows:
         """These columns of the table, whole ones; to be read as often as need be."""
+        ...
+
+    def folded(self, fold: FileFold, columns: Collection[str]) -> "DataFrame":
+        """One row a file, of these columns of the table."""
+        ...
+
+    def older(self, fields: Sequence[tuple[str, str]]) -> "DataFrame | None":
+        """Content of the index that is to be written anew with what is new, without `left_out`; it has these columns."""
+        ...
+
+    def existing(self, fields: Sequence[tuple[str, str]]) -> "DataFrame | None":
+        """All content of the index as it is; None if it is built anew."""
         ...
 
     def some(self) -> "DataFrame":
@@ -234,6 +273,16 @@ class Pruner(Protocol):
         """Of the covered files, all together."""
         ...
 
+    @property
+    def by_file(self) -> bool:
+        """Whether it tells whole files, at next to no cost: then several of them are asked, and other indexes beside them."""
+        ...
+
+    @property
+    def chosen(self) -> str:
+        """What was chosen for it by itself, and why; empty if nothing was."""
+        ...
+
     def helps(self, predicate: Predicate) -> bool:
         """Whether it can tell anything of this (bound and normalised) predicate. Reads nothing."""
         ...
@@ -256,6 +305,10 @@ class KindType(Protocol):
 
     kind: str
     """`covering`: the name in the log, in SQL's USING and in `--kind`."""
+
+    def faults_of(self, index: IndexState, store: Store, deep: bool) -> Sequence[Fault]:
+        """What is wrong with the files of this index; `deep` reads every byte."""
+        ...
 
     def copy_of(self, index: IndexState, store: Store) -> Copy | None:
         """The stand-in that this index offers; None if the kind only prunes. `store` is that of the log."""

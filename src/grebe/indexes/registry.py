@@ -11,11 +11,13 @@ from grebe.errors import InvalidConfig, InvalidIndex
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.lookup.spec import Lookup
+from grebe.indexes.sieve.spec import Sieve
+from grebe.indexes.skipping.spec import Skipping
 from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
-OWN: tuple[KindType, ...] = (Covering, Lookup)
-_MEMBERS = ("kind", "copy_of", "pruner_of", "from_spec")
+OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve)
+_MEMBERS = ("kind", "copy_of", "pruner_of", "faults_of", "from_spec")
 
 
 @cache

@@ -1,5 +1,6 @@
 """What is told of a predicate: the files and records that hold its rows, and what it took to know."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 from grebe.sources import Version
 
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,9 @@ class Answer:
     requests: int
     bytes: int
     index: str | None
+    indexes: tuple[str, ...]
+    pruned_by: Mapping[str, int]
+    """Of each index, how many of the files that it covers it rules out by itself."""
     table_version: Version | None
     log_version: int | None
 
@@ -44,11 +49,18 @@ class Found:
     """By place, ascending: locators of single records, each once."""
     whole: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
     """Places of files that have to be looked at as a whole, ascending."""
-    covered: int = 0
+    known: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    """Of each file of the table, whether an index that was used covers it."""
     used: tuple[str, ...] = ()
     """Names of the indexes that said so."""
     values: pa.Table | None = None
-    """What the one index that was used holds of the rows in covered files."""
+    """What the one index of records that was used holds of the rows in covered files."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Files that each index by itself rules out."""
+
+    @property
+    def covered(self) -> int:
+        return int(self.known.sum())
 
     @property
     def index(self) -> str | None:

@@ -93,7 +93,8 @@ class Engine:
             *self._read_differently,
             *not_used(self._finder, self._pruners, found.used, predicate, reader),
         ]
-        return LookupExplanation(answer, found.used, tuple(reasons))
+        chosen = {name: why for name in found.used if (why := self._pruners[name].chosen)}
+        return LookupExplanation(answer, found.used, tuple(reasons), chosen)
 
     def _find(self, predicate: Predicate, reader: Reader) -> Found:
         found = self._finder.find(predicate, reader)
@@ -117,6 +118,8 @@ class Engine:
             requests=reader.spent.requests,
             bytes=reader.spent.bytes,
             index=found.index,
+            indexes=found.used,
+            pruned_by=found.left_out,
             table_version=self.snapshot.table_version,
             log_version=self.snapshot.log_version,
         )
@@ -144,7 +147,7 @@ class Engine:
 
     def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
         """None where the index does not hold all of these columns."""
-        held = self._pruners[found.used[0]].columns
+        held = self._pruners[found.used[0]].columns  # only an index of records has values, and it is named first
         if found.values is None or not all((name,) in held for name in needed):
             return None
         table = found.values.select([held[(name,)] for name in needed]).rename_columns(needed)

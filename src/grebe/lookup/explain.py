@@ -1,7 +1,7 @@
 """A lookup told to people and to programs: which files and rows it would read, by which index, and why not by the others."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from grebe.indexes.kind import Pruner
@@ -19,6 +19,8 @@ class LookupExplanation:
     answer: Answer
     used: tuple[str, ...]
     reasons: tuple[Reason, ...]
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """What was chosen for indexes by itself, and why."""
 
     def to_dict(self) -> dict[str, Any]:
         answer = self.answer
@@ -31,6 +33,8 @@ class LookupExplanation:
             "covered": answer.covered,
             "uncovered": answer.uncovered,
             "pruned": answer.pruned,
+            "pruned_by": dict(answer.pruned_by),
+            "chosen": dict(self.chosen),
             "requests": answer.requests,
             "bytes": answer.bytes,
         }
@@ -42,6 +46,10 @@ class LookupExplanation:
         answer = self.answer
         yield "Indexes used"
         yield f"  {', '.join(self.used) or 'none: every file is read as a whole'}"
+        for name, count in answer.pruned_by.items():
+            yield f"    {name} rules out {count:,} files"
+        for name, why in self.chosen.items():
+            yield f"    {name}: {why}"
         if self.reasons:
             yield "\nIndexes not used"
             for reason in self.reasons:

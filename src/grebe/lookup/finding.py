@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -49,14 +49,39 @@ class Finder:
     def find(self, predicate: Predicate, reader: Reader) -> Found:
         """`predicate` is bound and normalised."""
         if predicate == FALSE:
-            return Found(covered=len(self.ids))
+            return Found(known=np.ones(len(self.ids), np.bool_))
         parts = self._parts(predicate, reader)
-        if parts is None:
-            return Found(whole=np.arange(len(self.ids)))
-        return self._placed(parts)
+        found = self._everything() if parts is None else self._placed(parts)
+        # What is left are files: those that no index of records knows, or all.
+        return self._fewer_files(found, predicate, reader) if len(found.whole) else found
 
-    def usable(self, predicate: Predicate) -> Iterator[Pruner]:
-        return (one for one in self.pruners if one.name not in self.set_aside and one.helps(predicate))
+    def _everything(self) -> Found:
+        return Found(whole=np.arange(len(self.ids)), known=np.zeros(len(self.ids), np.bool_))
+
+    def usable(self, predicate: Predicate, by_file: bool = False) -> Iterator[Pruner]:
+        return (
+            one
+            for one in self.pruners
+            if one.by_file == by_file and one.name not in self.set_aside and one.helps(predicate)
+        )
+
+    def _fewer_files(self, found: Found, predicate: Predicate, reader: Reader) -> Found:
+        """By all indexes that tell files."""
+        known, kept = found.known.copy(), np.ones(len(self.ids), np.bool_)
+        left_out = dict(found.left_out)
+        for pruner in self.usable(predicate, by_file=True):
+            try:
+                having = pruner.hits(predicate, reader).entries(reader).files
+            except GrebeError as problem:
+                self._warn(pruner, problem)
+                continue
+            own = pruner.covered.contains(self.ids) & (self.ids != NOWHERE)
+            without = own & ~np.isin(self.ids, having)
+            known |= own
+            kept &= ~without
+            left_out[pruner.name] = int(without.sum())
+        used = (*found.used, *(name for name in left_out if name not in found.used))
+        return replace(found, whole=found.whole[kept[found.whole]], known=known, used=used, left_out=left_out)
 
     def _parts(self, predicate: Predicate, reader: Reader) -> list[_Part] | None:
         """What indexes say together; None where nothing better is known than to read everything."""
@@ -111,7 +136,8 @@ class Finder:
         found = {place: _each_once(by_place[place], several) for place in sorted(by_place) if place not in skipped}
         used = dict.fromkeys(name for part in parts for name in part.used)
         values = None if several else self._values(parts[0].entries, covered)
-        return Found(found, all_whole, int(covered.sum()), tuple(used), values)
+        left_out = {} if several else {name: int(covered.sum()) - len(found) for name in used}
+        return Found(found, all_whole, covered, tuple(used), values, left_out)
 
     def _values(self, entries: Entries, covered: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table | None:
         """What the index holds of the rows of covered files."""

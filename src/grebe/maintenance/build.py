@@ -43,6 +43,8 @@ class Planned:
     spec: IndexSpec
     older: Older | None = None
     """Rows that it has already, to be written anew together with those of the files."""
+    existing: Older | None = None
+    """All that it has; None if nothing of that stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def build(
     ):
 
         def make(name: str) -> tuple[Built, IndexRows]:
-            own = IndexRows(rows, name, planned[name].older)
+            own = IndexRows(rows, planned[name].kind.name, planned[name].older, planned[name].existing)
             spec, content = _written(name, planned[name], own, maps, log, running)
             return Built(spec, content, of.covered), own
 

@@ -20,6 +20,7 @@ from grebe.formats import Column
 from grebe.indexes.classic import functions
 from grebe.indexes.columns import spark_schema
 from grebe.indexes.kind import FILE_COLUMN, locator_columns
+from grebe.indexes.workers import map_in_arrow
 from grebe.maintenance.record_reader import LISTED, REFUSED_COLUMN, RecordReader, in_tasks
 from grebe.sources.partitions import partition_array, partitioning
 from grebe.spark.source import SparkSource
@@ -48,7 +49,7 @@ def located_rows(
     where both do not agree, or where our reader cannot read a file, or where the workers cannot reach it."""
     from pyspark import StorageLevel
 
-    reader = _reader(source, files, ids, set(names))
+    reader = record_reader(source, files, ids, set(names))
     every = _run(source, reader).persist(StorageLevel.DISK_ONLY)
     try:
         ours = _sums_of_ours(every, reader.columns)
@@ -65,7 +66,7 @@ def located_rows(
     return Kept(every.select(*own, file.alias(FILE_COLUMN), *places), every, sum(sums[0] for sums in ours.values()))
 
 
-def _reader(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], names: set[str]) -> RecordReader:
+def record_reader(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], names: set[str]) -> RecordReader:
     options = storage_options(source.session, source.uri)
     if options is None:
         raise Unsupported(
@@ -100,7 +101,7 @@ def _run(source: SparkSource, reader: RecordReader) -> "DataFrame":
     places = [(FILE_COLUMN, "integer"), *((name, "long") for name in locator_columns(source.reading.format))]
     fields = [*((column.name, column.type) for column in reader.columns), *places, (REFUSED_COLUMN, "string")]
     schema = StructType.fromJson(spark_schema(fields))
-    return source.session.range(0, reader.tasks, 1, max(1, reader.tasks)).mapInArrow(reader.read, schema)
+    return map_in_arrow(source.session.range(0, reader.tasks, 1, max(1, reader.tasks)), reader.read, schema)
 
 
 Sums = dict[int, tuple[int, int, int]]

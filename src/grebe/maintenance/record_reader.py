@@ -59,21 +59,38 @@ class RecordReader:
                 except GrebeError as problem:
                     yield self._refused(file, str(problem.args[0]))
 
-    def _read_one(self, file: pa.RecordBatch, format: Format) -> Iterator[pa.RecordBatch]:
+    @property
+    def no_records(self) -> pa.RecordBatch:
+        schema = pa.schema([column.arrow for column in self.columns])
+        return pa.record_batch([pa.nulls(0, one.type) for one in schema], schema=schema)
+
+    def records(self, file: pa.RecordBatch, format: Format) -> Iterator[pa.RecordBatch]:
+        """The columns of one file, given by its row of `files`, and nothing else."""
+        names = [column.name for column in self.columns]
+        for part in self._parts(file, format):
+            yield pa.record_batch(self._values(part, file), names=names)
+
+    def _parts(self, file: pa.RecordBatch, format: Format) -> Iterator[Located]:
         store = open_store(self.uri, self.storage_options)
         data = DataFile(store, file.column(PATH)[0].as_py(), file.column(SIZE)[0].as_py())
         own = [column.name for column in self.columns if not column.partition]
-        for part in format.read(data, self.reading, own):
+        yield from format.read(data, self.reading, own)
+
+    def _read_one(self, file: pa.RecordBatch, format: Format) -> Iterator[pa.RecordBatch]:
+        for part in self._parts(file, format):
             whole = self._with_places(part, file)
             for start in range(0, whole.num_rows, _BATCH_ROWS):
                 yield whole.slice(start, _BATCH_ROWS)
 
-    def _with_places(self, part: Located, file: pa.RecordBatch) -> pa.RecordBatch:
+    def _values(self, part: Located, file: pa.RecordBatch) -> list[pa.Array]:
         count = part.locators.num_rows
-        values = [
+        return [
             pa.repeat(file.column(column.name)[0], count) if column.partition else part.records.column(column.name)
             for column in self.columns
         ]
+
+    def _with_places(self, part: Located, file: pa.RecordBatch) -> pa.RecordBatch:
+        count, values = part.locators.num_rows, self._values(part, file)
         lineage = [pa.repeat(file.column(FILE_COLUMN)[0], count), *part.locators.columns]
         return pa.record_batch([*values, *lineage, pa.nulls(count, pa.string())], schema=self.schema)
 

@@ -93,14 +93,17 @@ def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: 
     appended = files.only(new)
     share = appended.files.total_bytes / max(1, files.files.total_bytes)
     merged = to_merge(runs, int(share * sum(run.rows for run in runs)))
+    existing = Older(index, log.store, tuple(runs), NO_FILES)
     if not merged:
-        return _Step(index, Planned(anew.kind, index.spec), appended, uncover=gone, revive=back)
+        planned = Planned(anew.kind, index.spec, existing=existing)
+        return _Step(index, planned, appended, uncover=gone, revive=back)
     if len(merged) < len(runs):
         older = Older(index, log.store, tuple(merged), NO_FILES)
-        return _Step(index, Planned(anew.kind, index.spec, older), appended, older.paths, gone, back)
+        return _Step(index, Planned(anew.kind, index.spec, older, existing), appended, older.paths, gone, back)
     # No run stays, so that rows of files that are gone can be left out for good.
     older = Older(index, log.store, tuple(merged), (index.dormant | gone) - back)
-    return _Step(index, Planned(anew.kind, index.spec, older), appended, older.paths, gone, taken_over=back)
+    planned = Planned(anew.kind, index.spec, older, existing)
+    return _Step(index, planned, appended, older.paths, gone, taken_over=back)
 
 
 def _anew(index: IndexState, planned: Planned, files: Files) -> _Step:

@@ -15,17 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from grebe.errors import CorruptIndex, Unsupported
-from grebe.files import FileList
+from grebe.files import FileIds, FileList
+from grebe.formats.spark_types import type_text
 from grebe.indexes.classic import functions
-from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Facts, LocatedRows, locator_columns
+from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Facts, FileFold, LocatedRows, locator_columns
+from grebe.log.entry import NO_FILES
 from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
+from grebe.maintenance.folding import folded
 from grebe.maintenance.located import Kept, located_rows
 from grebe.maintenance.runs import Older
 from grebe.spark.source import SparkSource
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _CHEAP_TO_SCAN = ("parquet", "orc")
 _NUMBERED_BY_SPARK = ("parquet",)
@@ -61,6 +64,7 @@ class TableRows:
         self._shared = indexes > 1
         self._frame = source.frame(files, ids)
         self._kept: DataFrame | None = None
+        self._folded: list[DataFrame] = []
         self._lock = threading.Lock()
         self._by_us: dict[tuple[str, ...], Kept | str] = {}
         self._locating = threading.Lock()
@@ -102,6 +106,21 @@ class TableRows:
                 self._kept = self._frame.select(*names, FILE_COLUMN).persist(StorageLevel.DISK_ONLY)
             return self._kept
 
+    @property
+    def session(self) -> "SparkSession":
+        return self._source.session
+
+    @property
+    def count(self) -> int:
+        """Of files."""
+        return len(self._files)
+
+    def folded(self, fold: FileFold, columns: Collection[str]) -> "DataFrame":
+        found = folded(self._source, self._files, self._ids, sorted(columns), fold, self._frame)
+        if found.kept is not None:
+            self._folded.append(found.kept)
+        return found.frame
+
     def some(self) -> "DataFrame":
         places = spread_over(len(self._files), _SOME_FILES)
         heads = [self._source.frame(self._files.take(at), self._ids[at]).limit(_SOME_ROWS) for at in places[:, None]]
@@ -133,6 +152,8 @@ class TableRows:
         self._aside.shutdown(cancel_futures=True)
         if self._kept is not None:
             self._kept.unpersist()
+        for one in self._folded:
+            one.unpersist()
         for found in self._by_us.values():
             if not isinstance(found, str):
                 found.kept.unpersist()
@@ -141,10 +162,11 @@ class TableRows:
 class IndexRows:
     """The same for one of the indexes (`indexes.kind.Rows`): what it takes of them is counted."""
 
-    def __init__(self, table: TableRows, index: str, older: Older | None = None) -> None:
+    def __init__(self, table: TableRows, index: str, older: Older | None = None, existing: Older | None = None) -> None:
         self._table = table
         self._index = index
         self._older = older
+        self._existing = existing
         self._taken: DataFrame | None = None
         self._footers: Future[int] | None = None
 
@@ -170,7 +192,32 @@ class IndexRows:
         the index has already come along."""
         self._taken = frame
         self._footers = self._table.in_footers() if whole else None
-        return frame if self._older is None else frame.unionByName(self._older.frame(frame.sparkSession))
+        older = self._older_rows(frame)
+        return frame if older is None else frame.unionByName(older)
+
+    def _older_rows(self, frame: "DataFrame") -> "DataFrame | None":
+        """With the same columns."""
+        if self._older is None:
+            return None
+        fields = [(field.name, type_text(field.dataType.jsonValue())) for field in frame.schema.fields]
+        return self._older.frame(frame.sparkSession, fields)
+
+    @property
+    def files(self) -> int:
+        return self._table.count
+
+    @property
+    def left_out(self) -> FileIds:
+        return NO_FILES if self._older is None else self._older.left_out
+
+    def folded(self, fold: FileFold, columns: Collection[str]) -> "DataFrame":
+        return self._table.folded(fold, columns)
+
+    def older(self, fields: Sequence[tuple[str, str]]) -> "DataFrame | None":
+        return None if self._older is None else self._older.frame(self._table.session, fields)
+
+    def existing(self, fields: Sequence[tuple[str, str]]) -> "DataFrame | None":
+        return None if self._existing is None else self._existing.frame(self._table.session, fields)
 
     def require(self, written: int) -> None:
         """That just the rows that were taken have been written. Raises `CorruptIndex`."""
@@ -179,7 +226,8 @@ class IndexRows:
         taken = self._footers.result() if self._footers is not None else int(self._taken.count())
         older = 0 if self._older is None else self._older.rows
         if older and self._older is not None and self._older.left_out:
-            older = int(self._older.frame(self._taken.sparkSession).count())
+            rows = self._older_rows(self._taken)
+            older = 0 if rows is None else int(rows.count())
         if taken + older != written and self._footers is None:
             taken = _count_whole(self._taken)
         taken += older

@@ -16,7 +16,6 @@ from grebe.indexes.columns import spark_schema
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.maps import Maps
-from grebe.indexes.content.shape import shape_of
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
@@ -76,12 +75,12 @@ class Older:
         """Those of files that are left out included."""
         return sum(run.rows for run in self.runs)
 
-    def frame(self, session: "SparkSession") -> "DataFrame":
+    def frame(self, session: "SparkSession", fields: Sequence[tuple[str, str]]) -> "DataFrame":
+        """Of content with these columns: names, and types as Spark writes them."""
         from pyspark.sql import functions
         from pyspark.sql.types import StructType
 
-        shape = shape_of(self.index.name, self.index.spec)
-        schema = StructType.fromJson(json.loads(json.dumps(spark_schema(shape.fields))))
+        schema = StructType.fromJson(json.loads(json.dumps(spark_schema(fields))))
         uris = [f"{self.store.uri}/{file.path}" for run in self.runs for file in run.files if file.rows]
         frame = session.read.schema(schema).format("parquet").load([hadoop_uri(session, uri) for uri in uris])
         if not self.left_out:
@@ -91,7 +90,7 @@ class Older:
 
     def maps(self) -> dict[int, Any]:
         """What is remembered of their files, by id."""
-        format = format_named(shape_of(self.index.name, self.index.spec).reading.format)
+        format = format_named(self.index.spec.properties["reading"]["format"])
         found: dict[int, Any] = {}
         for path in self.paths:
             if path.endswith(f"/{MAPS}") and isinstance(format, KeepsMaps):

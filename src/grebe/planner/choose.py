@@ -232,9 +232,15 @@ def _cost(plans: list[Plan]) -> float:
 
 def _better(guessed: Profile, left: Narrowed) -> Profile:
     """The rows that an index has counted, and the share of them that are guessed of the files that it does not know."""
+    if left.records is None:
+        return guessed
     unknown = 1.0 - left.table.bytes_of(left.known) / left.relation.bytes if left.relation.bytes else 0.0
     most = left.records + guessed.passing * unknown
     return replace(guessed, passing=max(1.0, min(guessed.passing, most)))
+
+
+def _why(index: KnownIndex) -> str:
+    return index.pruner.chosen if index.pruner is not None else ""
 
 
 def _narrow(left: Narrowed) -> Narrow:
@@ -249,6 +255,8 @@ def _narrow(left: Narrowed) -> Narrow:
         name=left.relation.name,
         others=left.indexes[1:],
         parts=left.parts,
+        left_out=left.left_out,
+        whys={index.name: why for index in left.table.indexes if index.name in left.indexes and (why := _why(index))},
     )
 
 

@@ -1,5 +1,6 @@
 """What was decided for a query: what each relation is read from, why every other index was not taken, and what that should cost."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -84,6 +85,10 @@ class Narrow:
     """Further indexes by which files were left out."""
     parts: Parts = field(default_factory=dict)
     """Of some of the files, the only ranges that are read."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Files that each index by itself rules out."""
+    whys: Mapping[str, str] = field(default_factory=dict)
+    """What some of the indexes say of themselves, for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,8 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
             "files_of": choice.files_of,
             "files_not_covered": choice.uncovered,
             "files_in_part": len(choice.parts),
+            "left_out": dict(choice.left_out),
+            "chosen": dict(choice.whys),
         }
     return data | {
         "how": "stand-in",
@@ -106,6 +108,8 @@ def _choice_lines(choice: Choice) -> list[str]:
             f"{choice.name or choice.table}: {' and '.join(indexes_of(choice))}, "
             f"{choice.files:,} of {choice.files_of:,} files of the table"
         ]
+        lines += [f"{_INDENT}{index} rules out {count:,}" for index, count in choice.left_out.items()]
+        lines += [f"{_INDENT}{index}: {why}" for index, why in choice.whys.items()]
         if choice.parts:
             lines.append(f"{_INDENT}{len(choice.parts):,} of them only in part, where the rows lie")
         return [*lines, f"{_INDENT}{choice.uncovered:,} of them are not covered"] if choice.uncovered else lines

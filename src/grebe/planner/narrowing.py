@@ -1,11 +1,12 @@
 """Which files of a scan hold no row of the query, as its indexes say. An index speaks only of files that it covers; what none of
 them covers is read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from grebe.config import Config
 from grebe.files import FileIds
+from grebe.indexes.kind import Entries
 from grebe.planner.candidates import Asked, Refusal, differences, ruled_out
 from grebe.planner.inquiry import Inquiry
 from grebe.planner.parts import Parts
@@ -28,10 +29,12 @@ class Narrowed:
     """Files of the scan that need not be read."""
     known: FileIds
     """Files of the scan that some of the indexes cover."""
-    records: int
-    """So many rows of the covered files can be in the query, at most."""
+    records: int | None
+    """So many rows of the covered files can be in the query, at most; None: unknown."""
     parts: Parts = field(default_factory=dict)
     """Of some of the files that are read, the only ranges of bytes that have to be."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Files that each index by itself rules out."""
 
     @property
     def files(self) -> int:
@@ -122,15 +125,32 @@ def narrowed(
             continue
         having = FileIds.of(entries.files)
         without = known - having
-        parts = inquiry.parts(table, index, entries, known & having) if left is None else {}
-        if not parts and not without - (left.without if left is not None else _NONE):
-            reasons.append(refuse(Code.NOTHING_LEFT_OUT))
-        elif left is None:
-            left = Narrowed(relation, table, (index.name,), without, known, len(entries.files), parts)
+        before = left if left is not None else Narrowed(relation, table, (), _NONE, _NONE, None)
+        parts = {} if before.parts else inquiry.parts(table, index, entries, (known & having) - before.without)
+        if parts or without - before.without:
+            left = _narrower(before, index.name, without, known, parts, _records(entries))
         else:
-            both = left.without | without
-            kept = {file: ranges for file, ranges in left.parts.items() if file not in without}
-            left = replace(
-                left, indexes=(*left.indexes, index.name), without=both, known=left.known | known, parts=kept
-            )
+            reasons.append(refuse(Code.NOTHING_LEFT_OUT))
     return left, reasons
+
+
+def _records(entries: Entries) -> int | None:
+    """How many there are, unless they are files."""
+    return None if entries.locators is None and entries.values is None else len(entries.files)
+
+
+def _narrower(
+    before: Narrowed, index: str, without: FileIds, known: FileIds, parts: Parts, records: int | None
+) -> Narrowed:
+    """By one index more."""
+    kept = {file: ranges for file, ranges in (before.parts or parts).items() if file not in without}
+    counted = [count for count in (before.records, records) if count is not None]
+    return replace(
+        before,
+        indexes=(*before.indexes, index),
+        without=before.without | without,
+        known=before.known | known,
+        parts=kept,
+        records=min(counted, default=None),
+        left_out={**before.left_out, index: len(without)},
+    )

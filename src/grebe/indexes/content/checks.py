@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +11,7 @@ from grebe.indexes.content.copies import by_folder, listed
 from grebe.indexes.content.directory import NAME, read_directory
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.sealed import require, unsealed
+from grebe.indexes.faults import Fault, fault
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
 from grebe.store.protocol import ObjectMissing, Store
@@ -19,34 +19,11 @@ from grebe.store.protocol import ObjectMissing, Store
 _AT_ONCE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    index: str
-    path: str
-    """The file, below the log's folder."""
-    code: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What is wrong with the indexes of a table. No fault makes an answer wrong: an index that has one is not used."""
-
-    findings: tuple[Fault, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        return not self.findings
-
-    def __str__(self) -> str:
-        return "\n".join(f"{one.index}: {one.sentence} [{one.code}]" for one in self.findings) or "no faults were found"
-
-
 def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
     """`deep` reads every byte."""
     tasks = [(folder, files) for folder, files in by_folder(index.content).items()]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [fault for folder, files in tasks for fault in _of_run(index.name, store, folder, files, deep, pool)]
+        return [found for folder, files in tasks for found in _of_run(index.name, store, folder, files, deep, pool)]
 
 
 def _of_run(
@@ -58,23 +35,19 @@ def _of_run(
             zip(directory["path"].to_pylist(), directory.select(["tail", "tail_digest"]).to_pylist(), strict=True)
         )
     except GrebeError as problem:
-        yield _fault(index, f"{folder}/{NAME}", problem)
+        yield fault(index, f"{folder}/{NAME}", problem)
         tails = {}
 
     def check(file: ContentFile) -> Fault | None:
         try:
             _check(file, store, tails.get(file.path), deep)
         except GrebeError as problem:
-            return _fault(index, file.path, problem)
+            return fault(index, file.path, problem)
         return None
 
     yield from (
-        fault for fault in pool.map(check, (file for file in files if not file.path.endswith(f"/{NAME}"))) if fault
+        found for found in pool.map(check, (file for file in files if not file.path.endswith(f"/{NAME}"))) if found
     )
-
-
-def _fault(index: str, path: str, problem: GrebeError) -> Fault:
-    return Fault(index, path, problem.code, str(problem.args[0]))
 
 
 def _check(file: ContentFile, store: Store, tail: dict[str, object] | None, deep: bool) -> None:

@@ -8,10 +8,12 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns, where
 from grebe.indexes.columns import Chosen
+from grebe.indexes.content.checks import faults_of
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
 from grebe.indexes.content.shape import shape_of
 from grebe.indexes.covering.build import arrange
+from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
@@ -84,6 +86,10 @@ class Covering:
 
     def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
         return describe(self.name, spec, folder, store)
+
+    @staticmethod
+    def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
+        return faults_of(index, store, deep)
 
     @staticmethod
     def copy_of(index: IndexState, store: Store) -> Copy:

@@ -146,6 +146,14 @@ class LookupIndex:
     def rows(self) -> int:
         return sum(file.rows for file in self.state.content)
 
+    @property
+    def by_file(self) -> bool:
+        return False
+
+    @property
+    def chosen(self) -> str:
+        return ""
+
     def helps(self, predicate: Predicate) -> bool:
         """Whether the predicate narrows down the first key column."""
         return narrows(predicate, self.shape.on[0].path)

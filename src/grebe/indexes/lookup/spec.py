@@ -9,9 +9,11 @@ import pyarrow as pa
 from grebe.errors import CorruptIndex, InvalidIndex, Unsupported
 from grebe.formats import Reading, format_named
 from grebe.indexes import columns
+from grebe.indexes.content.checks import faults_of
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
 from grebe.indexes.content.shape import shape_of
+from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows, locator_columns
 from grebe.indexes.lookup.build import arrange
 from grebe.indexes.lookup.probe import LookupIndex
@@ -73,6 +75,10 @@ class Lookup:
 
     def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
         return describe(self.name, spec, folder, store)
+
+    @staticmethod
+    def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
+        return faults_of(index, store, deep)
 
     @staticmethod
     def copy_of(index: IndexState, store: Store) -> Copy:

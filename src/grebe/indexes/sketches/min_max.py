@@ -1,0 +1,207 @@
+"""Least and greatest value of a column in each file, how many rows there are, and how many are NULL."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from grebe.indexes.sketches.columns import physical, stored_type, subject
+from grebe.indexes.sketches.protocol import Judge, On
+from grebe.predicate.arrow_types import physical_type
+from grebe.predicate.bounds import Bounds, by_bounds
+from grebe.predicate.tree import Predicate
+from grebe.predicate.types import Type
+from grebe.predicate.verdicts import Verdicts
+
+_LONGEST = 64
+"""Longer text is cut: the lower bound to its beginning, the upper to something above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Of some rows: bounds (None: no value, or unknown), whether they are values themselves, and counts."""
+
+    low: Any
+    high: Any
+    rows: int
+    nulls: int
+    exact: bool = True
+
+
+def extent_of(values: pa.Array) -> Extent:
+    """In Spark's order: NaN is the greatest number, and -0.0 is 0.0."""
+    rows, nulls = len(values), values.null_count
+    if rows == nulls:
+        return Extent(None, None, rows, nulls)
+    if pa.types.is_floating(values.type):
+        low, high = _floating(values.drop_null().to_numpy(zero_copy_only=False))
+    else:
+        ends = pc.min_max(values)
+        low, high = ends["min"].as_py(), ends["max"].as_py()
+    return Extent(low, high, rows, nulls)
+
+
+def _floating(values: npt.NDArray[np.floating[Any]]) -> tuple[float, float]:
+    numbers = values[~np.isnan(values)]
+    if not len(numbers):
+        return float("nan"), float("nan")
+    high = float("nan") if len(numbers) < len(values) else float(numbers.max()) + 0.0
+    return float(numbers.min()) + 0.0, high
+
+
+def joined_extents(parts: Sequence[Extent]) -> Extent:
+    valued = [part for part in parts if part.rows > part.nulls]
+    rows, nulls = sum(part.rows for part in parts), sum(part.nulls for part in parts)
+    if not valued:
+        return Extent(None, None, rows, nulls)
+    return Extent(
+        min((part.low for part in valued), key=_in_order),
+        max((part.high for part in valued), key=_in_order),
+        rows,
+        nulls,
+        all(part.exact for part in valued),
+    )
+
+
+def _in_order(value: Any) -> Any:
+    """NaN above all numbers."""
+    return (value != value, 0.0 if value != value else value) if isinstance(value, float) else value
+
+
+def cut_below(value: Any) -> Any:
+    return value[:_LONGEST] if isinstance(value, str | bytes) else value
+
+
+def cut_above(value: Any) -> Any:
+    """Something not less that is short; None if there is none."""
+    if not isinstance(value, str | bytes) or len(value) <= _LONGEST:
+        return value
+    return next_text(value[:_LONGEST]) if isinstance(value, str) else _next_bytes(value[:_LONGEST])
+
+
+def next_text(text: str) -> str | None:
+    """The least text of at most this length that is greater than all that begin with it. UTF-8 keeps the order of code points."""
+    for place in range(len(text) - 1, -1, -1):
+        point = ord(text[place]) + 1
+        if point <= 0x10FFFF:
+            # No character lies between these.
+            return text[:place] + chr(0xE000 if 0xD800 <= point <= 0xDFFF else point)
+    return None
+
+
+def _next_bytes(data: bytes) -> bytes | None:
+    cut = data.rstrip(b"\xff")
+    return cut[:-1] + bytes([cut[-1] + 1]) if cut else None
+
+
+@dataclass(frozen=True, slots=True)
+class MinMax:
+    """`grebe.MinMax("a")`."""
+
+    sketch: ClassVar[str] = "min_max"
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def refusal(self, on: Sequence[On]) -> str | None:
+        return None
+
+    def fields(self, on: Sequence[On]) -> Mapping[str, str]:
+        kind = stored_type(on[0].type)
+        return {"min": kind, "max": kind, "rows": "long", "nulls": "long", "exact": "boolean"}
+
+    def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> Extent:
+        return extent_of(values[0])
+
+    def joined(self, states: Sequence[Extent]) -> Extent:
+        return joined_extents(states)
+
+    def row(self, on: Sequence[On], state: Extent) -> Mapping[str, Any]:
+        low, high = cut_below(state.low), cut_above(state.high)
+        exact = state.exact and low == state.low and (high == state.high or high != high)
+        return {"min": low, "max": high, "rows": state.rows, "nulls": state.nulls, "exact": exact}
+
+    def judge(self, on: Sequence[On], stored: Mapping[str, pa.Array]) -> Judge:
+        return Extents.of(on[0], stored)
+
+    def helps(self, on: Sequence[On], predicate: Predicate) -> bool:
+        return subject(predicate) == on[0].path
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Of all files."""
+
+    bounds: Bounds
+    rows: npt.NDArray[np.int64]
+    nulls: npt.NDArray[np.int64]
+    exact: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, on: On, stored: Mapping[str, pa.Array]) -> "Extents":
+        rows, nulls = (numbers(stored[name]) for name in ("rows", "nulls"))
+        low, high = (physical(stored[name], on.type) for name in ("min", "max"))
+        known = rows >= 0
+        bounds = Bounds(on.path, on.type, low, high, known & (nulls == 0), known & (nulls == rows))
+        return cls(bounds, rows, nulls, pc.fill_null(stored["exact"], False).to_numpy(zero_copy_only=False))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.bounds.low.nbytes + self.bounds.high.nbytes + 19 * len(self.rows))
+
+    def verdicts(self, predicate: Predicate) -> Verdicts | None:
+        return by_bounds(self.bounds, predicate)
+
+
+def numbers(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Counts; less than 0 where unknown."""
+    return np.asarray(pc.fill_null(column, -1).to_numpy(zero_copy_only=False), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class NullCount:
+    """`grebe.NullCount("a")`: rows and NULLs alone, for IS NULL and IS NOT NULL."""
+
+    sketch: ClassVar[str] = "null_count"
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def refusal(self, on: Sequence[On]) -> str | None:
+        return None
+
+    def fields(self, on: Sequence[On]) -> Mapping[str, str]:
+        return {"rows": "long", "nulls": "long"}
+
+    def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> tuple[int, int]:
+        return len(values[0]), values[0].null_count
+
+    def joined(self, states: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        return sum(rows for rows, _ in states), sum(nulls for _, nulls in states)
+
+    def row(self, on: Sequence[On], state: tuple[int, int]) -> Mapping[str, Any]:
+        return {"rows": state[0], "nulls": state[1]}
+
+    def judge(self, on: Sequence[On], stored: Mapping[str, pa.Array]) -> Judge:
+        rows, nulls = (numbers(stored[name]) for name in ("rows", "nulls"))
+        unknown = unknown_bounds(on[0].type, len(rows))
+        known = rows >= 0
+        bounds = Bounds(on[0].path, on[0].type, unknown, unknown, known & (nulls == 0), known & (nulls == rows))
+        return Extents(bounds, rows, nulls, np.zeros(len(rows), np.bool_))
+
+    def helps(self, on: Sequence[On], predicate: Predicate) -> bool:
+        return subject(predicate) == on[0].path
+
+
+def unknown_bounds(kind: Type, count: int) -> pa.Array:
+    return pa.nulls(count, physical_type(kind))

@@ -1,0 +1,1 @@
+"""Sketches of files, given one by one or chosen by itself."""
