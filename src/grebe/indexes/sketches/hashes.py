@@ -58,7 +58,7 @@ def _of_texts(values: pa.Array) -> Hashes:
         return found
     short = lengths <= _LONG_TEXT
     data = values.buffers()[2]
-    padded = np.zeros(len(data) + _WORD, np.uint8)
+    padded = np.zeros(-(-len(data) // _WORD) * _WORD + _WORD, np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
     words = np.lib.stride_tricks.as_strided(padded.view(np.uint64)[:1], (len(data) + 1,), (1,))
     for word in range(-(-min(longest, _LONG_TEXT) // _WORD)):
