@@ -23,7 +23,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Of some rows: bounds (None: no value, or unknown), whether they are values themselves, and counts."""
+    """Of some rows: bounds (None: no value, or unknown), counts, and whether the bounds are values themselves."""
 
     low: Any
     high: Any
@@ -38,11 +38,20 @@ def extent_of(values: pa.Array) -> Extent:
     if rows == nulls:
         return Extent(None, None, rows, nulls)
     if pa.types.is_floating(values.type):
-        low, high = _floating(values.drop_null().to_numpy(zero_copy_only=False))
-    else:
-        ends = pc.min_max(values)
-        low, high = ends["min"].as_py(), ends["max"].as_py()
-    return Extent(low, high, rows, nulls)
+        return Extent(*_floating(values.drop_null().to_numpy(zero_copy_only=False)), rows, nulls)
+    ends = pc.min_max(values)
+    if pa.types.is_large_string(values.type):
+        (low, whole), (high, whole_too) = (_readable(ends[side].as_buffer().to_pybytes()) for side in ("min", "max"))
+        return Extent(low, high if whole_too else next_text(high), rows, nulls, whole and whole_too)
+    return Extent(ends["min"].as_py(), ends["max"].as_py(), rows, nulls)
+
+
+def _readable(text: bytes) -> tuple[str, bool]:
+    """As far as it is UTF-8, and whether that is all of it: Spark keeps in text whatever bytes it was given."""
+    try:
+        return text.decode(), True
+    except UnicodeDecodeError as broken:
+        return text[: broken.start].decode(), False
 
 
 def _floating(values: npt.NDArray[np.floating[Any]]) -> tuple[float, float]:
@@ -60,7 +69,7 @@ def joined_extents(parts: Sequence[Extent]) -> Extent:
         return Extent(None, None, rows, nulls)
     return Extent(
         min((part.low for part in valued), key=_in_order),
-        max((part.high for part in valued), key=_in_order),
+        None if any(part.high is None for part in valued) else max((part.high for part in valued), key=_in_order),
         rows,
         nulls,
         all(part.exact for part in valued),

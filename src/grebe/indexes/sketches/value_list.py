@@ -67,7 +67,8 @@ class ValueList:
 
     def _some(self, values: pa.Array, null: bool) -> Values:
         distinct = _distinct(values)
-        return Values(None if len(distinct) > self.most or _is_long(distinct) else distinct, null)
+        listed = len(distinct) <= self.most and _can_be_listed(distinct)
+        return Values(distinct if listed else None, null)
 
     def joined(self, states: Sequence[Values]) -> Values:
         null = any(state.null for state in states)
@@ -92,10 +93,17 @@ def _distinct(values: pa.Array) -> pa.Array:
     return pc.unique(values)
 
 
-def _is_long(values: pa.Array) -> bool:
+def _can_be_listed(values: pa.Array) -> bool:
+    """No value is too long, and text is UTF-8: Spark keeps in it whatever bytes it was given."""
     if not pa.types.is_large_string(values.type) and not pa.types.is_large_binary(values.type):
+        return True
+    if (pc.max(pc.binary_length(values)).as_py() or 0) > _LONGEST:
         return False
-    return (pc.max(pc.binary_length(values)).as_py() or 0) > _LONGEST
+    try:
+        values.cast(pa.large_binary()).cast(values.type)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
