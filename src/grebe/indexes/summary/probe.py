@@ -140,7 +140,8 @@ class SummaryIndex:
                 found = _together(found, self._sieved(sieve, simple, known, reader))
             return found
 
-        verdicts = judged(predicate, len(known.ids), leaf)
+        # Where nothing is known of any file there is no judge to ask.
+        verdicts = judged(predicate, len(known.ids), leaf) if len(known.ids) else same(Verdict.MUST_READ, 0)
         there = self.covered.contains(known.ids)
         # A covered file of which the content says nothing must be read: that of one without rows may be missing.
         unknown = (self.covered - FileIds.of(known.ids)).to_numpy().astype(np.int64)
