@@ -44,6 +44,8 @@ class PrunerOnPaper:
     bytes: int = 1_000
     rows: int = 0
     asked: list[str] = field(default_factory=list)
+    by_file: bool = False
+    chosen: str = ""
 
     def helps(self, predicate: Predicate) -> bool:
         return about(predicate, self.columns) != TRUE

@@ -106,7 +106,7 @@ def require_no_clash(chosen: Sequence[Chosen], reading: Reading, index: str) -> 
 def require_keys(chosen: Iterable[Chosen], index: str) -> None:
     """Keys are sorted and hashed, so that they are scalars whose equal values have equal bytes."""
     for column in chosen:
-        if not _is_scalar(column.type):
+        if not is_scalar(column.type):
             raise InvalidIndex(
                 f"index {index}: column {column.name} is {_spoken(column.type)}; only numbers, booleans, text (of binary "
                 "collation), bytes, dates and timestamps can be indexed on. A field of a struct can be named: a.b",
@@ -203,13 +203,14 @@ def _hint(name: str, fields: Mapping[str, TypeJson], path: Path) -> str:
     return f"did you mean {shown}?" if near else f"there are: {shown}{', …' if len(fields) > 10 else ''}"
 
 
-def _is_scalar(kind: str) -> bool:
+def is_scalar(kind: str) -> bool:
+    """Whether values of this type can be keys."""
     return kind in _SCALARS or kind.startswith("decimal(")
 
 
 def _is_kept(kind: TypeJson) -> bool:
     if isinstance(kind, str):
-        return _is_scalar(kind)
+        return is_scalar(kind)
     if kind["type"] == "array":
         return _is_kept(kind["elementType"])
     return (

@@ -246,6 +246,23 @@ class Hits(Protocol):
     def entries(self, reader: Reader) -> Entries: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """Of one column: how many values are NULL, and the least and the greatest of the others, where these are known for sure."""
+
+    nulls: int
+    least: Any = None
+    greatest: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is known for sure of rows without reading any."""
+
+    rows: int
+    columns: Mapping[Path, Extreme]
+
+
 class Pruner(Protocol):
     """An index that knows for the files it covers where rows of a predicate can lie. Of other files it knows nothing."""
 
@@ -289,6 +306,15 @@ class Pruner(Protocol):
 
     def hits(self, predicate: Predicate, reader: Reader) -> Hits:
         """Raises `CorruptIndex` or `UnreadableFile` where the index is damaged."""
+        ...
+
+    def certain(self, predicate: Predicate, reader: Reader) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Covered files (ids) of which every row makes the predicate true, and how many rows each has."""
+        ...
+
+    def totals(self, predicate: Predicate, files: FileIds, reader: Reader) -> Totals | None:
+        """Of the rows of these covered files that make the predicate true: None where some would have to be looked at. What a
+        table format deletes of a file is not known here."""
         ...
 
     def maps(self, reader: Reader) -> Mapping[int, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from grebe.files import FileList
@@ -159,6 +160,36 @@ class Engine:
         if known is None:
             known = self._schemas[names] = pa.schema([self._whole_schema.field(name) for name in names])
         return known
+
+    def count(self, predicate: Predicate) -> int:
+        """How many rows a scan would give. Files of which an index knows that every row matches are not read."""
+        reader = self.reader()
+        sure = self._finder.certain(predicate, reader)
+        found = self._find(predicate, reader)
+        left = replace(
+            found,
+            records={place: one for place, one in found.records.items() if place not in sure},
+            whole=np.array([place for place in found.whole.tolist() if place not in sure], np.int64),
+            values=None,
+        )
+        return sum(sure.values()) + sum(
+            len(part) for part in self._parts(left, predicate, self._asked(predicate), reader)
+        )
+
+    def exists(self, predicate: Predicate) -> bool:
+        """Whether a scan would give a row. The first one that is found ends it."""
+        reader = self.reader()
+        if any(self._finder.certain(predicate, reader).values()):
+            return True
+        found = self._find(predicate, reader)
+        fetch = _Fetch(self, Evaluator(predicate), self._asked(predicate), self._maps(found, reader))
+        whole: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
+        return any(len(fetch(one)) for one in (*found.records.items(), *whole))
+
+    def _asked(self, predicate: Predicate) -> list[str]:
+        """Columns to count rows by."""
+        named = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
+        return named or [self.snapshot.reading.columns[0].name]
 
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""

@@ -12,7 +12,7 @@ from grebe.files import FileIds
 from grebe.indexes.kind import Entries, Hits, Pruner
 from grebe.indexes.reading import Reader
 from grebe.lookup.answer import Found, Numbers
-from grebe.predicate.tree import FALSE, Or, Predicate, columns_of
+from grebe.predicate.tree import FALSE, TRUE, Or, Predicate, columns_of
 
 _logger = logging.getLogger("grebe.lookup")
 NOWHERE = -1
@@ -64,6 +64,23 @@ class Finder:
             for one in self.pruners
             if one.by_file == by_file and one.name not in self.set_aside and one.helps(predicate)
         )
+
+    def certain(self, predicate: Predicate, reader: Reader) -> dict[int, int]:
+        """Places of files of which every row matches, and how many rows they have."""
+        known: dict[int, int] = {}
+        for pruner in self.pruners:
+            asked = pruner.by_file and pruner.name not in self.set_aside
+            if not asked or not (predicate == TRUE or pruner.helps(predicate)):
+                continue
+            try:
+                files, rows = pruner.certain(predicate, reader)
+            except GrebeError as problem:
+                self._warn(pruner, problem)
+                continue
+            for file, count in zip(files.tolist(), rows.tolist(), strict=True):
+                if file in self._places:
+                    known[self._places[file]] = count
+        return known
 
     def _fewer_files(self, found: Found, predicate: Predicate, reader: Reader) -> Found:
         """By all indexes that tell files."""

@@ -128,7 +128,7 @@ class _Choice:
 
     def decision(self, why: bool) -> Decision:
         before = self._programme.run({})
-        answered = answers(self._query, self._candidates)
+        answered = answers(self._query, self._candidates, self._askable, self._inquiry)
         plans = self._programme.run({}, answered=answered) if answered else before
         stand_ins = self._offers()
         counts = read_counts(one for found in self._candidates.values() for one in found)

@@ -8,7 +8,7 @@ import numpy as np
 from grebe.errors import GrebeError
 from grebe.files import FileIds
 from grebe.formats.byte_cache import ByteCache
-from grebe.indexes.kind import Entries, Hits
+from grebe.indexes.kind import Entries, Hits, Totals
 from grebe.indexes.reading import Reader
 from grebe.planner.parts import Parts, parts_of
 from grebe.planner.tables import KnownIndex, KnownTable
@@ -38,6 +38,15 @@ class Inquiry:
         key = ("entries", table.uri, index.name, table.log_version, predicate)
         try:
             return self._cache.made(key, lambda: hits.entries(Reader(self._cache)), _size)
+        except GrebeError as problem:
+            self._failed(table, index, problem)
+            return None
+
+    def totals(self, table: KnownTable, index: KnownIndex, predicate: Predicate, files: FileIds) -> Totals | None:
+        if index.pruner is None:
+            return None
+        try:
+            return index.pruner.totals(predicate, files, Reader(self._cache))
         except GrebeError as problem:
             self._failed(table, index, problem)
             return None

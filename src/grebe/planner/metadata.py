@@ -1,54 +1,89 @@
-"""Aggregates without keys over a whole table that need no scan: what they ask is known of the content files of an index.
+"""Aggregates without keys over a table that need no scan: what they ask is known of the content files of an index, or of the
+files of the table themselves.
 
-Only where it is exact: the copy holds the rows of the query's files and no others, all of them, and every function can be answered.
-Formats that delete single rows are left out, as such deletes are not part of what a copy knows.
+Only where it is exact: the index knows the rows of the query's files and of no others, all of them, and every function can be
+answered. Formats that delete single rows are left out, as such deletes are not part of what an index knows.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from grebe.indexes.kind import Totals
 from grebe.planner.candidates import Candidate
 from grebe.planner.decision import FromMetadata
-from grebe.planner.query import Aggregate, Node, Project, Query, Scan
+from grebe.planner.inquiry import Inquiry
+from grebe.planner.query import Aggregate, Filter, Node, Project, Query, Relation, Scan
 from grebe.planner.shapes import every_node
+from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.predicate.tree import TRUE, Path
 
 _FUNCTION = re.compile(r"(count|min|max)\((?:(1|\*)|#(\d+))\)", re.IGNORECASE)
 
 
-def answers(query: Query, candidates: Mapping[int, Sequence[Candidate]]) -> dict[int, FromMetadata]:
-    """By `id` of the aggregate's node."""
+def answers(
+    query: Query,
+    candidates: Mapping[int, Sequence[Candidate]],
+    asked: Mapping[int, tuple[KnownTable, Sequence[KnownIndex]]],
+    inquiry: Inquiry | None,
+) -> dict[int, FromMetadata]:
+    """By `id` of the aggregate's node. `asked`: of each relation the indexes that prune."""
     found = {}
     for node in every_node(query.roots):
-        if isinstance(node, Aggregate) and not node.keys and node.functions:
-            answer = _answer(node, candidates)
+        if (
+            isinstance(node, Aggregate)
+            and not node.keys
+            and node.functions
+            and all(map(_FUNCTION.fullmatch, node.functions))
+        ):
+            answer = _answer(node, query.relations, candidates, asked, inquiry)
             if answer is not None:
                 found[id(node)] = answer
     return found
 
 
-def _answer(aggregate: Aggregate, candidates: Mapping[int, Sequence[Candidate]]) -> FromMetadata | None:
+def _answer(
+    aggregate: Aggregate,
+    relations: Sequence[Relation],
+    candidates: Mapping[int, Sequence[Candidate]],
+    asked: Mapping[int, tuple[KnownTable, Sequence[KnownIndex]]],
+    inquiry: Inquiry | None,
+) -> FromMetadata | None:
     names: dict[int, int] = {}
     node: Node = aggregate.child
-    while isinstance(node, Project):
-        names |= node.aliases
+    while isinstance(node, Project | Filter):
+        names |= node.aliases if isinstance(node, Project) else {}
         node = node.child
     if not isinstance(node, Scan):
         return None
-    for candidate in candidates.get(node.relation, ()):
-        values = _values(aggregate.functions, candidate, names)
+    number = node.relation
+    relation = next(one for one in relations if one.number == number)
+    for candidate in candidates.get(number, ()):
+        values = _of_copy(aggregate.functions, candidate, names)
         if values is not None:
-            return FromMetadata(node.relation, candidate.index, candidate.table.uri, values, candidate.relation.name)
+            return FromMetadata(number, candidate.index, candidate.table.uri, values, relation.name)
+    table, indexes = asked.get(number, (None, ()))
+    for index in indexes:
+        if table is None or inquiry is None or index.pruner is None or not index.pruner.by_file:
+            continue
+        if relation.unregistered_files or relation.listed - index.pruner.covered:
+            continue
+        totals = inquiry.totals(table, index, relation.predicate, relation.listed)
+        values = None if totals is None else _all(aggregate.functions, _OfFiles(relation, totals, names).value)
+        if values is not None:
+            return FromMetadata(number, index.name, table.uri, values, relation.name)
     return None
 
 
-def _values(functions: Sequence[str], candidate: Candidate, names: Mapping[int, int]) -> tuple[object, ...] | None:
+def _of_copy(functions: Sequence[str], candidate: Candidate, names: Mapping[int, int]) -> tuple[object, ...] | None:
     copy, relation = candidate.copy, candidate.relation
     if relation.predicate != TRUE or copy.where is not None or copy.rows_numbered or not candidate.coverage.exact:
         return None
-    known = _Known(candidate, names)
-    values = [known.value(function) for function in functions]
+    return _all(functions, _Known(candidate, names).value)
+
+
+def _all(functions: Sequence[str], value: Callable[[str], object]) -> tuple[object, ...] | None:
+    values = [value(function) for function in functions]
     return None if _Unknown in values else tuple(values)
 
 
@@ -82,6 +117,34 @@ class _Known:
         return _Unknown if extreme is None else extreme
 
     def _column(self, attribute: int) -> Path | None:
-        while attribute in self.names:
-            attribute = self.names[attribute]
-        return next((own.path for own in self.candidate.relation.attributes if own.id == attribute), None)
+        return _path(self.candidate.relation, self.names, attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfFiles:
+    relation: Relation
+    totals: Totals
+    names: Mapping[int, int]
+
+    def value(self, function: str) -> object:
+        asked = _FUNCTION.fullmatch(function)
+        if asked is None:
+            return _Unknown
+        name = asked[1].lower()
+        if asked[2]:
+            return self.totals.rows if name == "count" else _Unknown
+        path = _path(self.relation, self.names, int(asked[3]))
+        known = None if path is None else self.totals.columns.get(path)
+        if known is None:
+            return _Unknown
+        filled = self.totals.rows - known.nulls
+        if name == "count":
+            return filled
+        extreme = known.least if name == "min" else known.greatest
+        return None if filled == 0 else _Unknown if extreme is None else extreme
+
+
+def _path(relation: Relation, names: Mapping[int, int], attribute: int) -> Path | None:
+    while attribute in names:
+        attribute = names[attribute]
+    return next((own.path for own in relation.attributes if own.id == attribute), None)

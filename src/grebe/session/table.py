@@ -32,7 +32,7 @@ from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
-from grebe.predicate.tree import Predicate
+from grebe.predicate.tree import TRUE, Predicate
 from grebe.session.stores import CountedStores
 from grebe.sources import Source, Version, open_source
 from grebe.sources.plain import PlainSource
@@ -119,6 +119,14 @@ class Table:
     def scan(self, predicate: str | Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows for which the predicate is true."""
         return self._engine.scan(self._bound(predicate), self._chosen(columns))
+
+    def count(self, predicate: str | Predicate | None = None) -> int:
+        """How many rows make the predicate true (all, if there is none). What an index knows for sure is not read."""
+        return self._engine.count(TRUE if predicate is None else self._bound(predicate))
+
+    def exists(self, predicate: str | Predicate) -> bool:
+        """Whether some row makes the predicate true."""
+        return self._engine.exists(self._bound(predicate))
 
     def explain(self, predicate: str | Predicate) -> LookupExplanation:
         """Which files and rows a lookup would read, by which index, and why not by the others."""

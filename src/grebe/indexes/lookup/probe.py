@@ -18,13 +18,14 @@ from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.maps import Maps, joined
 from grebe.indexes.content.sealed import require
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import FILE_COLUMN, Entries
+from grebe.indexes.kind import FILE_COLUMN, Entries, Totals
 from grebe.indexes.lookup.points import Points, points_of
 from grebe.indexes.lookup.root import Ending, Run, read_root
 from grebe.indexes.lookup.tail import Tail, read_tail
 from grebe.indexes.reading import Reader, side_by_side
 from grebe.log.states import IndexState
 from grebe.predicate.about import about, renamed
+from grebe.predicate.bounds import Numbers
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import TRUE, And, Compare, Constant, In, IsNull, Or, Path, Predicate, StartsWith, columns_of
 from grebe.store.protocol import Store
@@ -180,6 +181,14 @@ class LookupIndex:
             for group, first, after in tail.chunks_with(points, start, stop):
                 if possible is None or group in possible:
                     yield Chunk(tail, group, first, after)
+
+    def certain(self, predicate: Predicate, reader: Reader) -> tuple[Numbers, Numbers]:
+        """Of a file it knows entries, but not whether these are all."""
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def totals(self, predicate: Predicate, files: FileIds, reader: Reader) -> Totals | None:
+        """Its entries would have to be read."""
+        return None
 
     def maps(self, reader: Reader) -> Mapping[int, Any]:
         self._root(reader)

@@ -164,10 +164,10 @@ class FileIntervals:
             return None
         possible = ~self.known
         for first, last in ranges:
-            possible |= self._touching(first, last)
+            possible |= self.touching(first, last)
         return named(~possible, np.zeros_like(possible))
 
-    def _touching(self, first: int, last: int) -> npt.NDArray[np.bool_]:
+    def touching(self, first: int, last: int) -> npt.NDArray[np.bool_]:
         """Files with an interval that has a code of this range (both ends inside)."""
         found = np.zeros(len(self.known), np.bool_)
         near = np.flatnonzero(self.known & ~self.empty & (self.low <= last) & (self.high >= first))

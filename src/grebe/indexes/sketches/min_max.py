@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from grebe.indexes.kind import Extreme
 from grebe.indexes.sketches.columns import physical, stored_type, subject
 from grebe.indexes.sketches.protocol import Judge, On
 from grebe.predicate.arrow_types import physical_type
@@ -167,6 +168,21 @@ class Extents:
 
     def verdicts(self, predicate: Predicate) -> Verdicts | None:
         return by_bounds(self.bounds, predicate)
+
+    def over(self, files: npt.NDArray[np.bool_]) -> Extreme | None:
+        """Of these files together; None where their NULLs are unknown."""
+        if (self.nulls[files] < 0).any():
+            return None
+        nulls, valued = int(self.nulls[files].sum()), files & ~self.bounds.all_null
+        if not self.exact[valued].all() or not _is_whole(self.bounds.type):
+            return Extreme(nulls)
+        ends = (pc.filter(side, pa.array(valued)) for side in (self.bounds.low, self.bounds.high))
+        return Extreme(nulls, *(function(side).as_py() for function, side in zip((pc.min, pc.max), ends, strict=True)))
+
+
+def _is_whole(kind: Type) -> bool:
+    """Values that a plan can be given as constants."""
+    return kind.is_integral or kind.name == "date"
 
 
 def numbers(column: pa.Array) -> npt.NDArray[np.int64]:

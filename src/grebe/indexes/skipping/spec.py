@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns
-from grebe.indexes.kind import Kind
+from grebe.indexes.kind import Arranged, Kind, Rows
 from grebe.indexes.sketches.protocol import Sketch
-from grebe.indexes.sketches.registry import from_data, sketch_named
+from grebe.indexes.sketches.registry import from_data, sketch_named, to_data
+from grebe.indexes.skipping.choice import choose
 from grebe.indexes.summary.kinds import Summary
 from grebe.indexes.summary.shape import properties_of
 from grebe.log.entry import IndexSpec
+from grebe.predicate.text import column_sql
 
 ALL = "*"
 _WRITTEN = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*(?:,|$)")
@@ -54,15 +56,44 @@ class Skipping(Summary):
                 columns.path_of(column, name)
 
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
-        names, properties = properties_of(self.sketches, (), reading, case_sensitive, self.name)
-        return IndexSpec(self.kind, names, {**properties, "on": None})
+        on = self._columns(reading)
+        names, properties = properties_of(self.sketches, (), reading, case_sensitive, self.name, on)
+        if on:
+            spelt = columns.choose(on, reading, case_sensitive, self.name)
+            given = {"on": [column.name for column in spelt], "all": ALL in (self.on or ())}
+            properties |= {**given, "given": properties["sketches"], "sketches": []}
+        return IndexSpec(self.kind, names, {"on": [], **properties})
+
+    def _columns(self, reading: Reading) -> tuple[str, ...]:
+        """Those to choose sketches for."""
+        named = tuple(self.on or ())
+        if ALL not in named:
+            return named
+        every = tuple(column_sql((column.name,)) for column in reading.columns if columns.is_scalar(column.type))
+        if not every:
+            raise InvalidIndex(f"index {self.name}: no column of the table can be indexed on", detail="COLUMNS")
+        return every
+
+    def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
+        known = spec.properties
+        if not known["on"] or known["sketches"]:
+            return super().arranged(spec, rows)
+        reading = Reading.from_dict(known["reading"])
+        choice = choose(columns.recorded(known["on"], reading, self.name), known["all"], rows)
+        found = {
+            "sketches": [*known["given"], *map(to_data, choice.sketches)],
+            "sieves": [{"column": column, "budget": budget} for column, budget in choice.sieves],
+            "chosen": list(choice.why),
+        }
+        made = super().arranged(replace(spec, properties={**known, **found}), rows)
+        return replace(made, properties={**made.properties, **found})
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:
         try:
             known = spec.properties
             if known["on"]:
-                return cls(name, *map(from_data, known["given"]), on=known["on"])
+                return cls(name, *map(from_data, known["given"]), on=ALL if known["all"] else known["on"])
             return cls(name, *map(from_data, known["sketches"]))
         except KeyError as lacking:
             raise CorruptIndex(

@@ -18,11 +18,12 @@ from grebe.files import FileIds
 from grebe.formats import DataFile, Reading
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.content.sealed import unsealed
-from grebe.indexes.kind import FILE_COLUMN, Entries
+from grebe.indexes.kind import FILE_COLUMN, Entries, Totals
 from grebe.indexes.reading import Reader
 from grebe.indexes.sieving.keys import Keys, keys_for, unpack_separators
 from grebe.indexes.sieving.sieve import Sieve
 from grebe.indexes.sketches.columns import subject
+from grebe.indexes.sketches.min_max import Extents
 from grebe.indexes.sketches.protocol import Judge
 from grebe.indexes.sketches.ranges import code_ranges
 from grebe.indexes.summary import directory
@@ -150,6 +151,21 @@ class SummaryIndex:
             np.concatenate((verdicts[there], np.ones(len(unknown), np.int8))),
         )
 
+    def certain(self, predicate: Predicate, reader: Reader) -> tuple[Ids, Ids]:
+        asked, known = self.hits(predicate, reader), self._summaries(reader)
+        surely = np.isin(known.ids, asked.files[asked.verdicts == Verdict.ALL_MATCH])
+        return known.ids[surely], known.rows[surely]
+
+    def totals(self, predicate: Predicate, files: FileIds, reader: Reader) -> Totals | None:
+        asked = self.hits(predicate, reader)
+        known = self._summaries(reader)
+        here = files.contains(asked.files)
+        if int(here.sum()) != len(files) or (asked.verdicts[here] == Verdict.MUST_READ).any():
+            return None
+        matching = np.isin(known.ids, asked.files[here & (asked.verdicts == Verdict.ALL_MATCH)])
+        found = {judge.bounds.column: judge.over(matching) for judge in known.judges if isinstance(judge, Extents)}
+        return Totals(int(known.rows[matching].sum()), {path: one for path, one in found.items() if one is not None})
+
     def maps(self, reader: Reader) -> Mapping[int, Any]:
         return {}
 
@@ -211,7 +227,7 @@ class SummaryIndex:
         ranges = None if keys is None else code_ranges(simple, sieve.on, keys)
         if ranges is None:
             return None
-        needed = [one for one in listed if one.low is not None and _meets(one, ranges)]
+        needed = [one for one in listed if _meets(one, ranges)]
         kept = [piece.files(ranges) for piece in self._pieces(sieve, needed, reader)]
         files = np.unique(np.concatenate(kept)) if kept else np.empty(0, np.uint32)
         possible = np.isin(known.ids, files)
@@ -232,13 +248,17 @@ class SummaryIndex:
         keys: Keys | None = self._known[name]
         return keys
 
-    def _pieces(self, sieve: HeldSieve, files: Sequence[Listed], reader: Reader, pin: bool = False) -> list[Sieve]:
+    def _pieces(self, sieve: HeldSieve, listed: Sequence[Listed], reader: Reader, pin: bool = False) -> list[Sieve]:
+        files = [one for one in listed if one.low is not None]
+
         def parse(place: int, data: bytes) -> list[Sieve]:
             table = files[place].parsed(data)
             return [opened(one.as_py(), files[place].file.uri) for one in table[PAYLOAD]]
 
-        spans = [(one.file, 0, one.file.size) for one in files if one.low is not None]
-        read = reader.parsed("pieces", spans, parse, lambda made: sum(one.nbytes for one in made), pin)
+        spans = [(one.file, 0, one.file.size) for one in files]
+        # A file may hold pieces of several sieves.
+        kept_as = f"pieces of sieve {sieve.number}"
+        read = reader.parsed(kept_as, spans, parse, lambda made: sum(one.nbytes for one in made), pin)
         return [piece for pieces in read for piece in pieces]
 
 
@@ -291,6 +311,7 @@ def _together(one: Verdicts | None, other: Verdicts | None) -> Verdicts | None:
 
 
 def _meets(listed: Listed, ranges: Sequence[tuple[int, int]]) -> bool:
-    assert listed.low is not None
-    assert listed.high is not None
+    """Whether it has pieces with keys of these ranges."""
+    if listed.low is None or listed.high is None:
+        return False
     return any(first <= listed.high and last >= listed.low for first, last in ranges)

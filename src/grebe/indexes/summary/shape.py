@@ -67,10 +67,15 @@ def on_of(column: Chosen) -> On:
 
 
 def properties_of(
-    sketches: Sequence[Sketch], sieves: Sequence[tuple[str, float]], reading: Reading, case_sensitive: bool, index: str
+    sketches: Sequence[Sketch],
+    sieves: Sequence[tuple[str, float]],
+    reading: Reading,
+    case_sensitive: bool,
+    index: str,
+    others: Sequence[str] = (),
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The columns, and what the log is to remember. Raises `InvalidIndex`."""
-    names = [*(name for one in sketches for name in one.columns), *(name for name, _ in sieves)]
+    names = [*(name for one in sketches for name in one.columns), *(name for name, _ in sieves), *others]
     chosen = columns.choose(dict.fromkeys(names), reading, case_sensitive, index)
     columns.require_keys(chosen, index)
     spelt = dict(zip(dict.fromkeys(names), chosen, strict=True))
