@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.files import FileIds
-from grebe.formats import Reading, format_named
+from grebe.formats import Column, Reading, format_named
+from grebe.formats.parquet_statistics import Footer
 from grebe.indexes.faults import Fault
 from grebe.indexes.reading import Reader
 from grebe.log.entry import ContentFile, IndexSpec
@@ -81,6 +82,10 @@ class FileFold(Protocol):
     def state(self, rows: pa.RecordBatch) -> Any: ...
 
     def joined(self, states: Sequence[Any]) -> Any: ...
+
+    def told(self, footer: Footer, columns: Mapping[str, Column]) -> Any | None:
+        """The state of a whole file by its footer alone; None where its rows have to be read."""
+        ...
 
     def rows(self, files: Sequence[int], states: Sequence[Any]) -> pa.RecordBatch: ...
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from grebe.errors import GrebeError, Unsupported
 from grebe.files import FileIds, FileList
 from grebe.formats import format_named
+from grebe.formats.parquet_statistics import footer_of
 from grebe.indexes.classic import functions
 from grebe.indexes.columns import spark_schema
 from grebe.indexes.kind import FILE_COLUMN, FileFold
@@ -100,12 +101,22 @@ class WholeFiles:
             for file in self.reader.files.slice(start, stop - start).to_batches(max_chunksize=1):
                 number = file.column(FILE_COLUMN)[0].as_py()
                 try:
-                    states = [self.fold.state(part) for part in self.reader.records(file, format)]
+                    told = self._told(file)
+                    states = (
+                        [told] if told is not None else [self.fold.state(p) for p in self.reader.records(file, format)]
+                    )
                 except GrebeError as problem:
                     yield self._with(self._nothing(number), str(problem.args[0]))
                     continue
                 states = states or [self.fold.state(self.reader.no_records)]
                 yield self._with(self.fold.rows([number], [self.fold.joined(states)]), None)
+
+    def _told(self, file: pa.RecordBatch) -> Any | None:
+        """By the footer alone, where that says enough."""
+        if self.reader.reading.format != "parquet":
+            return None
+        columns = {column.name: column for column in self.reader.columns}
+        return self.fold.told(footer_of(self.reader.data_file(file)), columns)
 
     def _nothing(self, number: int) -> pa.RecordBatch:
         return self.fold.rows([number], [self.fold.state(self.reader.no_records)])

@@ -71,10 +71,12 @@ class RecordReader:
             yield pa.record_batch(self._values(part, file), names=names)
 
     def _parts(self, file: pa.RecordBatch, format: Format) -> Iterator[Located]:
-        store = open_store(self.uri, self.storage_options)
-        data = DataFile(store, file.column(PATH)[0].as_py(), file.column(SIZE)[0].as_py())
         own = [column.name for column in self.columns if not column.partition]
-        yield from format.read(data, self.reading, own)
+        yield from format.read(self.data_file(file), self.reading, own)
+
+    def data_file(self, file: pa.RecordBatch) -> DataFile:
+        store = open_store(self.uri, self.storage_options)
+        return DataFile(store, file.column(PATH)[0].as_py(), file.column(SIZE)[0].as_py())
 
     def _read_one(self, file: pa.RecordBatch, format: Format) -> Iterator[pa.RecordBatch]:
         for part in self._parts(file, format):

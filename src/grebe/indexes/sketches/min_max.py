@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from grebe.formats.parquet_statistics import Statistics
 from grebe.indexes.kind import Extreme
 from grebe.indexes.sketches.columns import physical, stored_type, subject
 from grebe.indexes.sketches.protocol import Judge, On
@@ -18,6 +20,7 @@ from grebe.predicate.tree import Predicate
 from grebe.predicate.types import Type
 from grebe.predicate.verdicts import Verdicts
 
+_EXACT = Context(prec=80)
 _LONGEST = 64
 """Longer text is cut: the lower bound to its beginning, the upper to something above it."""
 
@@ -77,6 +80,11 @@ def joined_extents(parts: Sequence[Extent]) -> Extent:
     )
 
 
+def _stored(value: Any, kind: Type) -> Any:
+    """Parquet keeps decimals as whole numbers."""
+    return Decimal(value).scaleb(-kind.scale, _EXACT) if kind.is_decimal and value is not None else value
+
+
 def _in_order(value: Any) -> Any:
     """NaN above all numbers."""
     return (value != value, 0.0 if value != value else value) if isinstance(value, float) else value
@@ -129,6 +137,9 @@ class MinMax:
 
     def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> Extent:
         return extent_of(values[0])
+
+    def told(self, on: Sequence[On], known: Statistics, rows: int) -> Extent:
+        return Extent(_stored(known.low, on[0].type), _stored(known.high, on[0].type), rows, known.nulls)
 
     def joined(self, states: Sequence[Extent]) -> Extent:
         return joined_extents(states)
@@ -210,6 +221,9 @@ class NullCount:
 
     def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> tuple[int, int]:
         return len(values[0]), values[0].null_count
+
+    def told(self, on: Sequence[On], known: Statistics, rows: int) -> tuple[int, int]:
+        return rows, known.nulls
 
     def joined(self, states: Sequence[tuple[int, int]]) -> tuple[int, int]:
         return sum(rows for rows, _ in states), sum(nulls for _, nulls in states)

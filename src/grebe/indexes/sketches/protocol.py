@@ -9,10 +9,11 @@ Arrays are in the physical form of the column's type (`predicate.arrow_types`): 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from grebe.formats.parquet_statistics import Statistics
 from grebe.predicate.tree import Path, Predicate
 from grebe.predicate.types import Type
 from grebe.predicate.verdicts import Verdicts
@@ -73,4 +74,13 @@ class Sketch(Protocol):
 
     def helps(self, on: Sequence[On], predicate: Predicate) -> bool:
         """Whether it can tell anything of this predicate, as `Judge.verdicts` is given it."""
+        ...
+
+
+@runtime_checkable
+class FromStatistics(Protocol):
+    """A sketch that the footer of a file can tell, so that its rows need not be read."""
+
+    def told(self, on: Sequence[On], known: Statistics, rows: int) -> Any:
+        """The state of a whole file with so many rows."""
         ...

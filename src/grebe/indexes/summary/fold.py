@@ -1,16 +1,18 @@
 """The sketches of files, made in Spark's tasks: of some rows a state, of the states of a file its row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from grebe.formats import Column
+from grebe.formats.parquet_statistics import Footer
 from grebe.formats.spark_types import arrow_type, type_json
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.indexes.sketches.columns import physical
-from grebe.indexes.sketches.protocol import On
+from grebe.indexes.sketches.protocol import FromStatistics, On
 from grebe.indexes.summary.shape import ROWS, Held
 from grebe.predicate.tree import Path
 
@@ -38,6 +40,18 @@ class SketchFold:
                 arrays[one.path] = _column(rows, one)
         made = (held.sketch.state(held.on, [arrays[one.path] for one in held.on]) for held in self.held)
         return State(rows.num_rows, tuple(made))
+
+    def told(self, footer: Footer, columns: Mapping[str, Column]) -> State | None:
+        states = []
+        for held in self.held:
+            sketch, path = held.sketch, held.on[0].path
+            if not isinstance(sketch, FromStatistics) or len(path) > 1 or columns[path[0]].partition:
+                return None
+            known = footer.statistics(columns[path[0]])
+            if known is None:
+                return None
+            states.append(sketch.told(held.on, known, footer.rows))
+        return State(footer.rows, tuple(states))
 
     def joined(self, states: Sequence[State]) -> State:
         if len(states) == 1:

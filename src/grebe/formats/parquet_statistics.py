@@ -1,0 +1,72 @@
+"""Bounds of columns from the footer of a Parquet file, where they can be trusted.
+
+They can for whole numbers, booleans, dates, timestamps and decimals that are kept as numbers, if every row group tells them and its
+NULLs. Not for floating point, of which writers leave out NaN or not; not for text, which may be cut; not where it is silent, and
+not for moments that lie in another calendar.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grebe.formats.protocol import DataFile
+from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.formats.reading import Column
+
+_OTHER_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_NUMBERS = ("INT32", "INT64", "BOOLEAN")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of one column of one file, as Parquet stores values; `low` and `high` are None if all are NULL."""
+
+    low: Any
+    high: Any
+    nulls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """Of a file: how many rows it has, and what it says of columns."""
+
+    metadata: pq.FileMetaData
+    schema: pa.Schema
+
+    @property
+    def rows(self) -> int:
+        return int(self.metadata.num_rows)
+
+    def statistics(self, column: Column) -> Statistics | None:
+        """None where they cannot be trusted, or the column is stored otherwise than it is read."""
+        stored = self.schema.field(column.name).type if column.name in self.schema.names else None
+        if stored != column.arrow.type or self.schema.names.count(column.name) != 1:
+            return None
+        number = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)].index(column.name)
+        shape = self.metadata.schema.column(number)
+        dated = pa.types.is_temporal(stored)
+        if shape.physical_type not in _NUMBERS or shape.max_repetition_level or (dated and self._other_calendar):
+            return None
+        groups = [self.metadata.row_group(i).column(number).statistics for i in range(self.metadata.num_row_groups)]
+        if any(group is None or not group.has_null_count for group in groups):
+            return None
+        valued = [group for group in groups if group.num_values]
+        if any(not group.has_min_max for group in valued):
+            return None
+        nulls = sum(group.null_count for group in groups)
+        if not valued:
+            return Statistics(None, None, nulls) if nulls == self.rows else None
+        return Statistics(min(group.min_raw for group in valued), max(group.max_raw for group in valued), nulls)
+
+    @property
+    def _other_calendar(self) -> bool:
+        return any(key in (self.metadata.metadata or {}) for key in _OTHER_CALENDAR)
+
+
+def footer_of(file: DataFile) -> Footer:
+    raw = RangeFile(file)
+    with arrow_errors(raw, "Parquet"):
+        opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
+        return Footer(opened.metadata, opened.schema_arrow)
