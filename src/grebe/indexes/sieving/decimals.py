@@ -1,11 +1,13 @@
 """Decimals wider than int64: their leading 57 bits with the number of bits after them, like a floating number.
 
-So short numbers in wide columns, which are the rule, keep all their digits: below 2^57 a number is its own code. A negative number has
-the complement of its complement's code, which rounds it down as it does the positive ones.
+So short numbers in wide columns, which are the rule, keep all their digits: below 2^57 a number is its own code. A negative number
+has the complement of its complement's code, which rounds it down as it does the positive ones.
 """
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grebe.indexes.sieving.bits import bit_length
 
 _KEPT = 57
 _MOST = (1 << 127) - 1
@@ -16,7 +18,7 @@ def wide_codes(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.in
     negative = high >> 63
     top = (high ^ negative).view(np.uint64)
     bottom = (low ^ negative).view(np.uint64)
-    bits = np.where(top > 0, 64 + _bit_length(top), _bit_length(bottom))
+    bits = np.where(top > 0, 64 + bit_length(top), bit_length(bottom))
     cut = np.maximum(bits - _KEPT, 0).astype(np.uint64)
     word = np.uint64(64)
     within = np.minimum(cut, word - np.uint64(1))
@@ -33,11 +35,3 @@ def wide_code(number: int) -> int:
     cut = max(magnitude.bit_length() - _KEPT, 0)
     code = (cut << (_KEPT - 1)) + (magnitude >> cut)
     return code if number >= 0 else ~code
-
-
-def _bit_length(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """By halves: a whole word may round up to the next power of two as a float64."""
-    upper = (words >> np.uint64(32)).astype(np.float64)
-    lower = (words & np.uint64(0xFFFFFFFF)).astype(np.float64)
-    lengths: NDArray[np.int64] = np.where(upper > 0, 32 + np.frexp(upper)[1], np.frexp(lower)[1]).astype(np.int64)
-    return lengths

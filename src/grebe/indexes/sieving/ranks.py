@@ -1,7 +1,7 @@
 """Texts as codes: the rank among sampled separators, and within it the place between the two separators around.
 
-All texts between two separators begin with what these have in common, so that the next seven bytes tell most of them apart, however
-long the common beginning is. They are spread evenly between the two separators; as these are quantiles, codes are spread evenly too.
+All texts between two separators begin with what these have in common, so that the next seven bytes tell most of them apart,
+however long the common beginning is. They are spread evenly between the two; as separators are quantiles, codes are spread evenly.
 """
 
 from dataclasses import dataclass

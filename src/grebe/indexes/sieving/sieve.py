@@ -1,55 +1,68 @@
-"""Which files may hold a key: disjoint stretches of the key space, each with its set of files."""
+"""Which files may hold a key: disjoint stretches of the key space, each with its files, and the bytes they are stored as.
+
+The bytes are a version, a form, the least and the greatest key, and sections: the ids of the files, then those of the form.
+"""
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grebe.errors import CorruptIndex
+from grebe.indexes.sieving.approximate import approximate_stretches
+from grebe.indexes.sieving.bits import spread
+from grebe.indexes.sieving.exact import exact_stretches
+from grebe.indexes.sieving.packing import pack, pack_numbers, unpack, unpack_numbers
+from grebe.indexes.sieving.pairs import signed, unsigned
 
-_HEADER = struct.Struct("<4sIII")
-_MAGIC = b"GSV0"
+_HEAD = struct.Struct("<BBqq")
+_VERSION = 1
+EXACT, APPROXIMATE = 0, 1
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Sieve:
-    """Stretches from `starts` to `ends`, both included; `pointers` and `members` are their files, as places in `ids`."""
+    """The keys from `low` to `high`. Made by `build`, or from bytes; `data` is what these were."""
 
+    low: int
+    high: int
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     pointers: NDArray[np.int64]
-    members: NDArray[np.uint32]
+    members: NDArray[np.unsignedinteger[Any]]
     ids: NDArray[np.uint32]
+    data: bytes
 
     @property
-    def low(self) -> int:
-        """The least key held."""
-        return int(self.starts[0])
-
-    @property
-    def high(self) -> int:
-        """The greatest key held."""
-        return int(self.ends[-1])
+    def exact(self) -> bool:
+        """Whether no file is named without need for a key that there is."""
+        return self.data[1] == EXACT
 
     @property
     def nbytes(self) -> int:
         """The memory it takes."""
-        return sum(a.nbytes for a in (self.starts, self.ends, self.pointers, self.members, self.ids))
+        arrays = (self.starts, self.ends, self.pointers, self.members, self.ids)
+        return len(self.data) + sum(array.nbytes for array in arrays)
 
     def files(self, ranges: Sequence[tuple[int, int]]) -> NDArray[np.uint32]:
         """The files that may hold a key in any of the closed ranges, sorted and distinct."""
-        bounds = np.array(ranges, np.int64).reshape(-1, 2)
+        asked = [(max(low, _LEAST), min(high, _GREATEST)) for low, high in ranges if low <= high]
+        bounds = np.array([(low, high) for low, high in asked if low <= high], np.int64).reshape(-1, 2)
         first = np.searchsorted(self.ends, bounds[:, 0], "left")
         last = np.searchsorted(self.starts, bounds[:, 1], "right")
-        wanted = (first < last) & (bounds[:, 0] <= bounds[:, 1])
-        cover = np.zeros(len(self.starts) + 1, np.int64)
-        np.add.at(cover, first[wanted], 1)
-        np.add.at(cover, last[wanted], -1)
-        hit = np.repeat(np.cumsum(cover[:-1]) > 0, np.diff(self.pointers))
-        kept = np.zeros(len(self.ids), bool)
-        kept[self.members[hit]] = True
+        order = np.argsort(first[first < last], kind="stable")
+        first, last = first[first < last][order], last[first < last][order]
+        # Ranges may overlap; each stretch is looked at once.
+        seen = np.concatenate(([0], np.maximum.accumulate(last)))[:-1]
+        first = np.maximum(first, seen)
+        last = np.maximum(first, last)
+        begins = self.pointers[first]
+        kept = np.zeros(len(self.ids), np.bool_)
+        kept[self.members[spread(begins, self.pointers[last] - begins)]] = True
         return self.ids[kept]
 
     def triples(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
@@ -58,20 +71,31 @@ class Sieve:
         return np.repeat(self.starts, sizes), np.repeat(self.ends, sizes), self.ids[self.members]
 
     def to_bytes(self) -> bytes:
-        head = _HEADER.pack(_MAGIC, len(self.starts), len(self.members), len(self.ids))
-        return head + b"".join(a.tobytes() for a in (self.starts, self.ends, self.pointers, self.members, self.ids))
+        return self.data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Sieve":
+        """Raises `CorruptIndex` where this is no sieve. That it is the one that was stored, its digest must say."""
+        if len(data) < _HEAD.size or data[0] != _VERSION or data[1] not in (EXACT, APPROXIMATE):
+            raise _damaged(f"it begins with {data[:2].hex()}, and is {len(data)} bytes long")
+        _, form, low, high = _HEAD.unpack_from(data)
+        least, greatest = unsigned(np.array([low, high], np.int64)).tolist()
         try:
-            magic, stretches, members, ids = _HEADER.unpack_from(data)
-        except struct.error as cause:
-            raise CorruptIndex("a sieve is cut short; refresh the index with mode='full'", detail="SIEVE") from cause
-        if magic != _MAGIC or len(data) != _HEADER.size + 16 * stretches + 8 * (stretches + 1) + 4 * members + 4 * ids:
-            raise CorruptIndex("the bytes of a sieve are damaged; refresh the index with mode='full'", detail="SIEVE")
-        at = _HEADER.size
-        starts = np.frombuffer(data, np.int64, stretches, at)
-        ends = np.frombuffer(data, np.int64, stretches, at := at + 8 * stretches)
-        pointers = np.frombuffer(data, np.int64, stretches + 1, at := at + 8 * stretches)
-        held = np.frombuffer(data, np.uint32, members, at := at + 8 * (stretches + 1))
-        return cls(starts, ends, pointers, held, np.frombuffer(data, np.uint32, ids, at + 4 * members))
+            named, *sections = unpack(data[_HEAD.size :])
+            ids = np.cumsum(unpack_numbers(named)).astype(np.uint32)
+            exact = form == EXACT
+            found = exact_stretches(sections) if exact else approximate_stretches(sections, least, greatest, len(ids))
+        except (ValueError, IndexError, OSError) as cause:
+            raise _damaged(str(cause)) from cause
+        members = found.files.astype(np.min_scalar_type(len(ids)))
+        return cls(low, high, signed(found.starts), signed(found.ends), found.pointers, members, ids, data)
+
+
+def stored(low: int, high: int, ids: NDArray[np.uint32], form: int, sections: list[bytes]) -> bytes:
+    """The bytes of a sieve."""
+    named = pack_numbers(np.diff(ids, prepend=ids[:1] * 0).astype(np.uint64))
+    return _HEAD.pack(_VERSION, form, low, high) + pack([named, *sections])
+
+
+def _damaged(what: str) -> CorruptIndex:
+    return CorruptIndex(f"a sieve is damaged ({what}); refresh the index with mode='full'", detail="SIEVE")

@@ -1,0 +1,71 @@
+"""Byte strings one after the other, each compressed where that makes it smaller; and numbers as byte strings.
+
+A section is twice its length, one more if it is compressed; then, if it is, its length when unpacked; then its bytes.
+"""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_NUMBERS = 5  # bytes before the numbers: how wide and how many they are
+_LEVEL = 19  # sieves are made once and small
+_LONGEST = 1 << 31
+
+
+def pack(sections: list[bytes]) -> bytes:
+    codec = pa.Codec("zstd", compression_level=_LEVEL)
+    packed = []
+    for section in sections:
+        smaller = codec.compress(section, asbytes=True)
+        if len(smaller) + 2 < len(section):
+            packed += [_varint(len(smaller) << 1 | 1), _varint(len(section)), smaller]
+        else:
+            packed += [_varint(len(section) << 1), section]
+    return b"".join(packed)
+
+
+def unpack(data: bytes) -> list[bytes]:
+    """Raises `ValueError` where this is not what was packed."""
+    sections, at = [], 0
+    while at < len(data):
+        length, at = _number(data, at)
+        size, at = _number(data, at) if length & 1 else (0, at)
+        section = data[at : at + (length >> 1)]
+        if len(section) != length >> 1 or size > _LONGEST:
+            raise ValueError(f"a section of {length >> 1} bytes is cut short")
+        sections.append(pa.decompress(section, size, "zstd", asbytes=True) if length & 1 else section)
+        at += len(section)
+    return sections
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, lower ones first; all bytes but the last have the highest bit."""
+    groups = [number >> shift & 127 for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(group | 128 for group in groups[:-1]), groups[-1]])
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A number and where it ends."""
+    end = at
+    while data[end] & 128:
+        end += 1
+    return sum((byte & 127) << 7 * i for i, byte in enumerate(data[at : end + 1])), end + 1
+
+
+def pack_numbers(numbers: NDArray[np.uint64]) -> bytes:
+    """All lowest bytes first, then all next ones, as many as the greatest number has."""
+    width = (int(numbers.max(initial=0)).bit_length() + 7) // 8
+    planes = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T
+    return bytes([width]) + len(numbers).to_bytes(4, "little") + planes.tobytes()
+
+
+def unpack_numbers(data: bytes) -> NDArray[np.uint64]:
+    """Raises `ValueError` where this is not what was packed."""
+    width = data[0] if data else 9
+    count = int.from_bytes(data[1:_NUMBERS], "little")
+    if width > 8 or len(data) != _NUMBERS + width * count:
+        raise ValueError(f"{len(data)} bytes are not {count} numbers")
+    planes = np.zeros((count, 8), np.uint8)
+    planes[:, :width] = np.frombuffer(data, np.uint8, offset=_NUMBERS).reshape(width, count).T
+    numbers: NDArray[np.uint64] = planes.view("<u8").astype(np.uint64).reshape(count)
+    return numbers
