@@ -47,6 +47,9 @@ class PrunerOnPaper:
     by_file: bool = False
     chosen: str = ""
 
+    def leads(self, column: Path) -> bool:
+        return next(iter(self.columns)) == column
+
     def helps(self, predicate: Predicate) -> bool:
         return about(predicate, self.columns) != TRUE
 

@@ -211,9 +211,11 @@ def test_an_explanation_names_indexes_and_files() -> None:
     by_id = pruning(EVENTS, "by_id", "id", range(50), covered=range(990))
     by_customer = pruning(EVENTS, "by_customer", "customer", range(40, 140), covered=range(990))
     explanation = Explanation(decided(by_id, by_customer, where="id > 7 AND customer = 3"))
-    assert "  events: by_id and by_customer, 20 of 1,000 files of the table\n    10 of them are not covered" in str(
-        explanation
-    )
+    for line in (
+        "  events: by_id and by_customer, 20 of 1,000 files of the table\n    by_id rules out 940\n",
+        "    by_customer rules out 890\n    10 of them are not covered",
+    ):
+        assert line in str(explanation)
     assert explanation.to_dict()["choices"] == [
         {
             "relation": "events",
@@ -225,5 +227,7 @@ def test_an_explanation_names_indexes_and_files() -> None:
             "files_of": 1_000,
             "files_not_covered": 10,
             "files_in_part": 0,
+            "left_out": {"by_id": 940, "by_customer": 890},
+            "chosen": {},
         }
     ]

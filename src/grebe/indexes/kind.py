@@ -305,6 +305,10 @@ class Pruner(Protocol):
         """What was chosen for it by itself, and why; empty if nothing was."""
         ...
 
+    def leads(self, column: Path) -> bool:
+        """Whether it can be asked where keys of this column lie."""
+        ...
+
     def helps(self, predicate: Predicate) -> bool:
         """Whether it can tell anything of this (bound and normalised) predicate. Reads nothing."""
         ...

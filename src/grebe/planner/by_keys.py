@@ -27,7 +27,7 @@ _RIGHT = frozenset({"Inner", "LeftOuter", "LeftSemi", "LeftAnti"})
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A scan that is joined by a column that an index leads with."""
+    """A scan that is joined by a column whose keys an index can be asked for."""
 
     join: Join
     left: bool
@@ -103,7 +103,7 @@ class JoinLookups:
                 for index in indexes:
                     if key is None or column is None or table is None or index.pruner is None:
                         continue
-                    if path not in partitions and next(iter(index.pruner.columns)) == path:
+                    if path is not None and path not in partitions and index.pruner.leads(path):
                         yield _Side(
                             join,
                             node is join.left,

@@ -51,14 +51,16 @@ def _answer(
 ) -> FromMetadata | None:
     names: dict[int, int] = {}
     node: Node = aggregate.child
+    filtered = False
     while isinstance(node, Project | Filter):
         names |= node.aliases if isinstance(node, Project) else {}
+        filtered = filtered or isinstance(node, Filter)
         node = node.child
     if not isinstance(node, Scan):
         return None
     number = node.relation
     relation = next(one for one in relations if one.number == number)
-    for candidate in candidates.get(number, ()):
+    for candidate in candidates.get(number, ()) if not filtered else ():
         values = _of_copy(aggregate.functions, candidate, names)
         if values is not None:
             return FromMetadata(number, candidate.index, candidate.table.uri, values, relation.name)

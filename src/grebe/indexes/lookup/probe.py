@@ -155,6 +155,9 @@ class LookupIndex:
     def chosen(self) -> str:
         return ""
 
+    def leads(self, column: Path) -> bool:
+        return self.shape.on[0].path == column
+
     def helps(self, predicate: Predicate) -> bool:
         """Whether the predicate narrows down the first key column."""
         return narrows(predicate, self.shape.on[0].path)

@@ -32,7 +32,7 @@ from grebe.indexes.summary.pieces import opened
 from grebe.indexes.summary.shape import PAYLOAD, ROWS, HeldSieve, Shape, shape_of
 from grebe.log.states import IndexState
 from grebe.predicate.bounds import named
-from grebe.predicate.tree import And, Or, Path, Predicate
+from grebe.predicate.tree import And, Column, In, Or, Path, Predicate
 from grebe.predicate.verdicts import Leaf, Verdict, Verdicts, both, either, judge, must_read, same
 from grebe.store.protocol import Store
 
@@ -114,6 +114,10 @@ class SummaryIndex:
     @property
     def chosen(self) -> str:
         return "; ".join(self.state.spec.properties.get("chosen", ()))
+
+    def leads(self, column: Path) -> bool:
+        kind = next((on.type for held in self.shape.sketches for on in held.on if on.path == column), None)
+        return kind is not None and self._knows(In(Column(column, kind), ()))
 
     def helps(self, predicate: Predicate) -> bool:
         """Whether a part of it is about something that a sketch or a sieve knows."""
