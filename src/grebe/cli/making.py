@@ -26,6 +26,8 @@ _ABOUT = {
     "include": "Columns that it also holds: c,d.",
     "where": "A condition: only rows of which it is true.",
     "buckets": "So many hash buckets; 0: sorted as a whole.",
+    "sketches": "What a skipping index keeps: min_max(a), bloom(b). Or --on a: it chooses.",
+    "budget": "Bytes of a sieve for each byte of its column.",
 }
 
 
