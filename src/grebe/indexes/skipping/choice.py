@@ -106,7 +106,7 @@ def _first_pass(columns: Sequence[Chosen], rows: Rows) -> list[_Column]:
     asked_for: list[tuple[Sketch, Chosen]] = []
     for column in columns:
         own: list[Sketch] = [MinMax(column.name), ValueList(column.name), SomeValues(column.name, most)]
-        if keys_for(on_of(column).type) is not None:
+        if on_of(column).type.name not in _TEXTS:
             own.append(Intervals(column.name))
         asked_for += [(sketch, column) for sketch in own]
     held, table = _folded(asked_for, rows)
@@ -124,7 +124,7 @@ def _known(column: Chosen, held: Sequence[Held], table: pa.Table) -> _Column:
     text = on.type.name in _TEXTS
     keys = keys_for(on.type, separators_of(values) if text else None) if len(values) else None
     intervals = None
-    if "intervals" in by_sketch and keys is not None:
+    if "intervals" in by_sketch and keys is not None and not text:
         one = by_sketch["intervals"]
         fields = {name: table[one.field(name)].combine_chunks() for name in one.sketch.fields(one.on)}
         intervals = FileIntervals.of(on, keys, fields)
@@ -190,9 +190,10 @@ def _of_column(column: _Column, sample: Sampled | None, files: int) -> Choice:
         return Choice(bounds, (), (f"{name}: bounds, as there are no values to learn from",))
     trial = questions(sample)
     tried = list(_tried(column, sample, trial, files))
+    # Bounds are kept in any case, and cost nothing more.
     small = [one for one in tried if one.kept.share <= _LARGEST]
     best = (min(one.kept.point for one in small), min(one.kept.range for one in small))
-    for one in sorted(small, key=lambda one: one.kept.share):
+    for one in sorted(small, key=_price):
         if one.kept.point <= best[0] * _NEAR and one.kept.range <= best[1] * _NEAR:
             break
     said = "; ".join(f"{other.name} {_told(other.kept)}" for other in tried if other is not one)
@@ -211,6 +212,12 @@ class _Tried:
     kept: Kept
     sketches: tuple[Sketch, ...] = ()
     sieves: tuple[tuple[str, float], ...] = ()
+    exact: bool = False
+
+
+def _price(one: _Tried) -> tuple[bool, float]:
+    """The smaller the better; but a list of values serves all conditions, and nothing else does."""
+    return not one.exact, one.kept.share
 
 
 def _tried(column: _Column, sample: Sampled, trial: Questions, files: int) -> "list[_Tried]":
@@ -222,7 +229,7 @@ def _tried(column: _Column, sample: Sampled, trial: Questions, files: int) -> "l
         zero_copy_only=False
     )
     lows[empty] = GREATEST
-    near = asked(trial, lambda ends: int(((lows <= ends[1]) & (highs >= ends[0])).sum()), 16 * files / size)
+    near = asked(trial, lambda ends: int(((lows <= ends[1]) & (highs >= ends[0])).sum()), 0.0)
     found = [_Tried("bounds", near)]
     if column.intervals is not None:
         own = column.intervals
@@ -230,7 +237,11 @@ def _tried(column: _Column, sample: Sampled, trial: Questions, files: int) -> "l
         found.append(_Tried("16 intervals a file", kept, (Intervals(name),)))
     if column.listable:
         share = (column.distinct * column.width * files) / size
-        found.append(_Tried("a list of values", Kept(trial.truth.point, trial.truth.range, share), (ValueList(name),)))
+        found.append(
+            _Tried(
+                "a list of values", Kept(trial.truth.point, trial.truth.range, share), (ValueList(name),), exact=True
+            )
+        )
     for budget, kept in sieves(sample, trial, column.width):
         found.append(_Tried(f"a sieve of {kept.share:.2%}", kept, (), ((name, budget),)))
     return found

@@ -75,7 +75,8 @@ def asked(questions: Questions, files: Callable[[tuple[int, int]], int], share: 
 
 
 def sieves(sample: Sampled, questions: Questions, width: float) -> Iterator[tuple[float, Kept]]:
-    """Sieves of each budget. `width`: bytes of a value."""
+    """Sieves of each budget, until one needs no more. `width`: bytes of a value."""
+    before = -1
     for budget in BUDGETS:
         made: list[Sieve] = []
         size = rows = 0
@@ -89,6 +90,9 @@ def sieves(sample: Sampled, questions: Questions, width: float) -> Iterator[tupl
                 size += len(one.to_bytes())
                 rows += weight
 
+        if size == before:
+            return
+        before = size
         yield budget, asked(questions, partial(_kept, made), size / max(1.0, rows * width))
 
 
