@@ -23,7 +23,8 @@ from grebe.predicate.verdicts import Verdicts
 
 _BITS = 10
 _TABLE_BYTES = 3
-"""Pieces of so many bytes are counted off in a table; longer ones are sorted."""
+_MANY = 1 << 14
+"""Many pieces of so few bytes are counted off in a table; others are sorted."""
 _MOST_ASKED = 16
 _ENOUGH_PIECES = 64
 """Of a long text not all pieces are looked for."""
@@ -90,7 +91,7 @@ def pieces_of(values: pa.Array, size: int) -> Hashes:
     codes: npt.NDArray[Any] = np.zeros(starts, kind)
     for place in range(size):
         codes = (codes << kind(8)) | text[place : place + starts]
-    if size > _TABLE_BYTES:
+    if size > _TABLE_BYTES or starts < _MANY:
         return np.unique(codes[inside]).astype(np.uint64)
     table = np.zeros(1 << (8 * size), np.bool_)
     table[codes[inside]] = True
