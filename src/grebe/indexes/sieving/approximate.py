@@ -1,6 +1,6 @@
 """Sieves that fit a budget: a tree of blocks, each halved where that saves more reads than it costs bytes.
 
-The widest gaps between keys are kept beside the tree as they are, since no question that falls into one needs to read anything.
+The widest gaps between keys are kept beside the tree.
 """
 
 import math
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from grebe.indexes.sieving.bits import bit_length, pointers_of
 from grebe.indexes.sieving.blocks import Blocks, ones
 from grebe.indexes.sieving.coding import STREAMS, Leaves, decode, encode, root_level
-from grebe.indexes.sieving.packing import pack, pack_numbers, unpack_numbers
+from grebe.indexes.sieving.gaps import SECTIONS, filled, gap_sections
+from grebe.indexes.sieving.packing import pack
 from grebe.indexes.sieving.pairs import Pairs
 from grebe.indexes.sieving.prune import Pruner, Tree
 from grebe.indexes.sieving.stretches import Stretches
 from grebe.indexes.sieving.trie import trie_of
 
-_BYTES_A_GAP = 256  # of the budget for every gap kept, which takes about ten
-_NARROW = 1024  # gaps that are a smaller part of the whole are not worth keeping
+_FOR_GAPS = 0.05  # of the budget, and what a tree leaves that lacks nothing
 _EXPECTED = 1.04  # bits that compress to what there is room for
 _CLOSE = 0.95  # to the budget
 _TRIES = 4
@@ -27,52 +27,40 @@ _TRIES = 4
 def approximate_sections(pairs: Pairs, budget: int) -> list[bytes]:
     """About as many bytes as the budget is, but at least one block with all files."""
     blocks = Blocks.of(pairs)
+    low, before, behind = int(blocks.starts[0]), blocks.ends()[:-1], blocks.starts[1:]
     previous = blocks.previous()
     files = len(pairs.ids)
-    gaps = _gaps(blocks, budget // _BYTES_A_GAP)
-    best = gaps + _tree(_whole(blocks, files), files)
+    tree = _tree(_whole(blocks, files), files)
     trie = trie_of(blocks, previous)
-    room = budget - len(pack(best))
+    for_gaps = int(_FOR_GAPS * budget) if len(trie.level) else budget - len(pack(tree))
+    gaps = gap_sections(low, before, behind, for_gaps)
+    room = budget - len(pack(gaps + tree))
     if not len(trie.level) or room <= 0:
-        return best
+        return gaps + tree
     pruner = Pruner(trie, blocks.mass)
     bits, saved = _EXPECTED * 8.0 * room, math.inf
     for _ in range(_TRIES):
-        tree = pruner.fit(bits)
-        sections = gaps + _tree(_leaves(blocks, previous, tree, files), files)
-        over = len(pack(sections)) - budget
-        if over <= 0 and tree.reads < saved:
-            best, saved = sections, tree.reads
-        if over <= 0 and (pruner.complete(tree) or -over <= (1 - _CLOSE) * room):
+        found = pruner.fit(bits)
+        fitted = _tree(_leaves(blocks, previous, found, files), files)
+        over = len(pack(gaps + fitted)) - budget
+        if over <= 0 and found.reads < saved:
+            tree, saved = fitted, found.reads
+        if over <= 0 and pruner.complete(found):
+            return gap_sections(low, before, behind, budget - len(pack(fitted))) + fitted
+        if -(1 - _CLOSE) * room <= over <= 0:
             break
         bits *= (1 + _CLOSE) / 2 * room / max(room + over, 1)
-    return best
+    return gaps + tree
 
 
 def approximate_stretches(sections: list[bytes], low: int, high: int, files: int) -> Stretches:
     """Raises `ValueError` where the sections are damaged."""
-    if len(sections) != 3 + STREAMS or len(sections[2]) != 1 or sections[2][0] > 64:
+    root, *streams = sections[SECTIONS:]
+    if len(streams) != STREAMS or len(root) != 1 or root[0] > 64:
         raise ValueError(f"{len(sections)} sections do not make up a tree")
-    leaves = decode(sections[3:], sections[2][0], low, files)
-    found = Stretches(
-        leaves.starts, leaves.starts | ones(leaves.levels.astype(np.int64)), leaves.pointers, leaves.files
-    )
-    before, length = unpack_numbers(sections[0]), unpack_numbers(sections[1])
-    ends = np.uint64(low) + np.cumsum(before) + np.cumsum(length) - length
-    starts = np.concatenate((np.array([low], np.uint64), ends + length))
-    return found.within(starts, np.concatenate((ends, np.array([high], np.uint64))))
-
-
-def _gaps(blocks: Blocks, most: int) -> list[bytes]:
-    """The last key before each gap, counted from the first one behind the gap before; and how far it is to the next key."""
-    ends = blocks.starts | ones(blocks.levels.astype(np.int64))
-    length = blocks.starts[1:] - ends[:-1]
-    narrow = (ends[-1] - blocks.starts[0]) // np.uint64(_NARROW) + np.uint64(1)
-    wide = np.flatnonzero(length > narrow)
-    if len(wide) > most:
-        wide = np.sort(wide[np.argsort(length[wide])[len(wide) - most :]])
-    behind = np.concatenate((blocks.starts[:1], blocks.starts[wide + 1]))[: len(wide)]
-    return [pack_numbers(ends[wide] - behind), pack_numbers(length[wide])]
+    leaves = decode(streams, root[0], low, files)
+    ends = leaves.starts | ones(leaves.levels)
+    return Stretches(leaves.starts, ends, leaves.pointers, leaves.files).within(*filled(sections[:SECTIONS], low, high))
 
 
 def _tree(leaves: Leaves, files: int) -> list[bytes]:
@@ -82,7 +70,7 @@ def _tree(leaves: Leaves, files: int) -> list[bytes]:
 def _whole(blocks: Blocks, files: int) -> Leaves:
     """The one block around everything."""
     level = max(int(bit_length(blocks.starts[:1] ^ blocks.starts[-1:])[0]), int(blocks.levels[0]))
-    start = blocks.starts[:1] & ~ones(np.array([level]))
+    start = blocks.starts[:1] & ~ones(np.array([level], np.int64))
     return Leaves(start, np.array([level], np.uint8), np.array([0, files]), np.arange(files))
 
 

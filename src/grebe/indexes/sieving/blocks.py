@@ -5,6 +5,7 @@ its parts are apart from these; where that would take too many parts, the smalle
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,10 @@ class Blocks:
     pointers: NDArray[np.int64]
     files: NDArray[np.int64]
     mass: NDArray[np.float64]
+
+    def ends(self) -> NDArray[np.uint64]:
+        """The last key of each."""
+        return self.starts | ones(self.levels)
 
     def previous(self) -> NDArray[np.int64]:
         """For each entry of `files` the last one before it with the same file, -1 if there is none."""
@@ -66,9 +71,10 @@ class _Parts:
         return _Parts(np.concatenate((self.starts, upper)), np.tile(self.levels - 1, 2), files, mass)
 
 
-def ones(levels: NDArray[np.int64]) -> NDArray[np.uint64]:
+def ones(levels: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
     """So many of the last bits."""
-    return np.where(levels > 0, ~np.uint64(0) >> (64 - np.maximum(levels, 1)).astype(np.uint64), np.uint64(0))
+    shift = np.uint64(64) - np.maximum(levels, 1).astype(np.uint64)
+    return np.where(levels > 0, ~np.uint64(0) >> shift, np.uint64(0))
 
 
 def _parts(pairs: Pairs) -> _Parts:

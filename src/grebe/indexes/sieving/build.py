@@ -39,6 +39,6 @@ def build(
     low, high = signed(np.array([pairs.lows[0], pairs.highs.max()])).tolist()
     room = budget - len(stored(low, high, pairs.ids, EXACT, []))
     runs = exact_sections(pairs, room)
-    if runs is not None and len(data := stored(low, high, pairs.ids, EXACT, runs)) <= budget:
-        return Sieve.from_bytes(data)
+    if runs is not None:
+        return Sieve.from_bytes(stored(low, high, pairs.ids, EXACT, runs))
     return Sieve.from_bytes(stored(low, high, pairs.ids, APPROXIMATE, approximate_sections(pairs, room)))

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grebe.indexes.sieving.bits import pointers_of, spread
-from grebe.indexes.sieving.packing import pack_numbers, unpack_numbers
+from grebe.indexes.sieving.gaps import NO_GAPS, SECTIONS, filled, gap_sections
+from grebe.indexes.sieving.packing import pack, pack_numbers, unpack_numbers
 from grebe.indexes.sieving.pairs import Pairs
 from grebe.indexes.sieving.stretches import Stretches
 
@@ -16,36 +17,41 @@ _BYTES_A_RUN = 2  # fewer are not reached
 
 
 def exact_sections(pairs: Pairs, budget: int) -> list[bytes] | None:
-    """None where the runs will surely not fit."""
-    starts, ends, hashes = _keys(pairs) if pairs.single else _sweep(pairs)
+    """None where they do not fit."""
+    atoms, atom_ends, hashes = _keys(pairs) if pairs.single else _sweep(pairs)
     new = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
     if len(new) * _BYTES_A_RUN > budget:
         return None
-    starts, ends = starts[new], ends[np.concatenate((new[1:], [len(ends)])) - 1]
+    starts, ends = atoms[new], atom_ends[np.concatenate((new[1:], [len(atoms)])) - 1]
     first = np.searchsorted(ends, pairs.lows)
     count = np.searchsorted(starts, pairs.highs, "right") - first
     if int(count.sum()) > max(len(pairs.lows), budget * 8):
         return None
     files = len(pairs.ids)
     held = np.unique(spread(first, count) * files + np.repeat(pairs.files, count))
-    sizes = np.bincount(held // files, minlength=len(starts))
-    gaps = starts.copy()
-    gaps[1:] -= ends[:-1]
-    return [
-        pack_numbers(gaps),
+    between = starts - np.append(starts[0], ends[:-1])
+    runs = [
+        pack_numbers(between),
         pack_numbers(ends - starts),
-        pack_numbers(sizes.astype(np.uint64)),
+        pack_numbers(np.bincount(held // files, minlength=len(starts)).astype(np.uint64)),
         pack_numbers((held % files).astype(np.uint64)),
     ]
+    room = budget - len(pack(runs))
+    if room < len(pack(NO_GAPS)):
+        return None
+    # What lies between runs is told by their ends.
+    inside = hashes[1:] == hashes[:-1]
+    return gap_sections(int(starts[0]), atom_ends[:-1][inside], atoms[1:][inside], room) + runs
 
 
-def exact_stretches(sections: list[bytes]) -> Stretches:
+def exact_stretches(sections: list[bytes], low: int, high: int) -> Stretches:
     """Raises `ValueError` where the sections are damaged."""
-    gaps, lengths, sizes, files = (unpack_numbers(section) for section in sections)
-    if not len(gaps) == len(lengths) == len(sizes) or int(sizes.sum()) != len(files):
+    between, lengths, sizes, files = (unpack_numbers(section) for section in sections[SECTIONS:])
+    if not len(between) == len(lengths) == len(sizes) or int(sizes.sum()) != len(files):
         raise ValueError("runs and their files do not belong together")
-    starts = np.cumsum(gaps) + np.cumsum(lengths) - lengths
-    return Stretches(starts, starts + lengths, pointers_of(sizes.astype(np.int64)), files.astype(np.int64))
+    starts = np.uint64(low) + np.cumsum(between) + np.cumsum(lengths) - lengths
+    found = Stretches(starts, starts + lengths, pointers_of(sizes.astype(np.int64)), files.astype(np.int64))
+    return found.within(*filled(sections[:SECTIONS], low, high))
 
 
 def _keys(pairs: Pairs) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:

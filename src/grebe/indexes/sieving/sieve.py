@@ -84,7 +84,11 @@ class Sieve:
             named, *sections = unpack(data[_HEAD.size :])
             ids = np.cumsum(unpack_numbers(named)).astype(np.uint32)
             exact = form == EXACT
-            found = exact_stretches(sections) if exact else approximate_stretches(sections, least, greatest, len(ids))
+            found = (
+                exact_stretches(sections, least, greatest)
+                if exact
+                else approximate_stretches(sections, least, greatest, len(ids))
+            )
         except (ValueError, IndexError, OSError) as cause:
             raise _damaged(str(cause)) from cause
         members = found.files.astype(np.min_scalar_type(len(ids)))
