@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from multiprocessing.pool import Pool
 
 import numpy as np
 import pyarrow as pa
@@ -51,15 +52,15 @@ class Whole:
         return found & set(np.flatnonzero((self.lows <= high) & (self.highs >= low)).tolist())
 
 
-def sieve(column: Column, budget: float) -> Whole:
+def processes() -> Pool:
+    """To make sieves in."""
+    return multiprocessing.get_context("spawn").Pool(CORES)
+
+
+def sieve(column: Column, budget: float, pool: Pool) -> Whole:
     """With so many bytes for each byte of the column."""
-    with multiprocessing.get_context("spawn").Pool(CORES) as pool:
-        payloads = [one for made in pool.imap(partial(_payloads, budget), _parts(column)) for one in made]
-    lows = np.full(column.file_count, np.iinfo(np.int64).max)
-    highs = np.full(column.file_count, np.iinfo(np.int64).min)
-    np.minimum.at(lows, column.files, column.keys)
-    np.maximum.at(highs, column.files, column.keys)
-    return Whole([opened(one, "a piece") for one in payloads], lows, highs, sum(map(len, payloads)))
+    payloads = [one for made in pool.imap(partial(_payloads, budget), _parts(column)) for one in made]
+    return Whole([opened(one, "a piece") for one in payloads], *column.bounds, sum(map(len, payloads)))
 
 
 def _parts(column: Column) -> Iterator[pa.RecordBatch]:

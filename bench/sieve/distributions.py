@@ -6,8 +6,9 @@ default, which make the curve of size and accuracy, are asked as such.
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,7 +22,8 @@ from grebe.indexes.summary import directory
 from grebe.predicate.tree import Predicate
 
 SKETCHES = {"zone map": grebe.MinMax, "Intervals": grebe.Intervals, "Bloom": grebe.Bloom}
-DEFAULT, OTHERS = 0.01, (0.0025, 0.005, 0.015, 0.03)
+DEFAULT = 0.01
+BUDGETS = (0.0025, 0.005, DEFAULT, 0.015, 0.03)
 MOST = 1.5
 """Percent: what a structure may take to be one that the automatic choice has to keep up with."""
 
@@ -31,48 +33,53 @@ class Measured:
     name: str
     kept: Kept
     percent: float
+    remark: str = ""
 
 
 def distributions(stage: Stage) -> None:
-    rows, files, questions, of_duckdb = stage.scale.pick((2_000_000, 50, 50, 5), (20_000_000, 500, 200, 20))
+    rows, files, count, of_duckdb = stage.scale.pick((2_000_000, 50, 50, 5), (20_000_000, 500, 200, 10))
+    budgets = stage.scale.pick((BUDGETS[0], DEFAULT, BUDGETS[-1]), BUDGETS)
     table = data.distributions(rows, files)
     made = _Made(stage, table, rows)
     pyarrow, duckdb = PyArrow(table), DuckDB(table)
-    for name in data.DISTRIBUTIONS:
-        column = Column.read(table, name)
-        asked = column.questions(questions)
-        few = [*asked[:of_duckdb], *asked[-of_duckdb:]]
-        truth = kept(asked, [len(one.truth) for one in asked], [0.0])
-        structures = [*made.ask(name, asked), *made.curve(column, asked)]
-        automatic = made.ask_automatic(name, asked)
-        _report(stage, name, truth, [*structures, automatic], 2 * questions)
-        _best(stage, name, structures, automatic, 2 * questions)
-        for rival, by_rival, of in (
-            ("pyarrow by row groups", pyarrow.ask(name, asked), automatic.kept),
-            ("DuckDB, files read", duckdb.ask(name, few), made.automatic(name, few)),
-        ):
-            for what in ("points", "ranges"):
-                mine, other = getattr(of, what), getattr(by_rival, what)
-                stage.report.add(f"{name}, {what}, automatic", "files", mine, rival, other, questions)
-            stage.report.add(f"{name}, a question", "us", of.microseconds, rival, by_rival.microseconds, 2 * questions)
+    with curve.processes() as pool:
+        for name in data.DISTRIBUTIONS:
+            column = Column.read(table, name)
+            asked = column.questions(count)
+            truth = kept(asked, [len(one.truth) for one in asked], [0.0])
+            structures = [*made.sketches(name, asked), *made.sieves(column, asked, truth, budgets, pool)]
+            automatic = made.automatic(name, asked)
+            _beside_truth(stage, name, truth, [*structures, automatic], count)
+            _beside_best(stage, name, structures, automatic, count)
+            _beside_rival(stage, name, automatic.kept, "pyarrow by row groups", pyarrow.ask(name, asked), count)
+            few = [*asked[:of_duckdb], *asked[-of_duckdb:]]
+            mine = made.automatic(name, few).kept
+            _beside_rival(stage, name, mine, "DuckDB, files read", duckdb.ask(name, few), of_duckdb)
 
 
-def _report(stage: Stage, name: str, truth: Kept, structures: list[Measured], runs: int) -> None:
+def _beside_truth(stage: Stage, name: str, truth: Kept, structures: list[Measured], runs: int) -> None:
     for what in ("points", "ranges"):
         for one in structures:
             case = f"{name}, {what}, {one.name}"
             stage.report.add(case, "files", getattr(one.kept, what), "truth", getattr(truth, what), runs)
     for one in structures:
-        stage.report.add(f"{name}, size, {one.name}", "%", one.percent)
+        stage.report.add(f"{name}, size, {one.name}{one.remark}", "%", one.percent)
 
 
-def _best(stage: Stage, name: str, structures: list[Measured], automatic: Measured, runs: int) -> None:
+def _beside_best(stage: Stage, name: str, structures: list[Measured], automatic: Measured, runs: int) -> None:
     small = [one for one in structures if one.percent <= MOST]
     for what in ("points", "ranges"):
         best = min(small, key=lambda one: getattr(one.kept, what))
         rival = f"{best.name} ({best.percent:.2g}%), the best of at most {MOST}%"
         mine, other = getattr(automatic.kept, what), getattr(best.kept, what)
-        stage.report.add(f"{name}, {what}, automatic choice", "files", mine, rival, other, runs)
+        stage.report.add(f"{name}, {what}, {automatic.name}", "files", mine, rival, other, runs)
+
+
+def _beside_rival(stage: Stage, name: str, mine: Kept, rival: str, other: Kept, runs: int) -> None:
+    for what in ("points", "ranges"):
+        case = f"{name}, {what}, automatic"
+        stage.report.add(case, "files", getattr(mine, what), rival, getattr(other, what), runs)
+    stage.report.add(f"{name}, a question", "us", mine.microseconds, rival, other.microseconds, 2 * runs)
 
 
 class _Made:
@@ -91,37 +98,48 @@ class _Made:
         self._sieves = grebe.open(str(table), location=stage.indexed(table, "sieves", *sieves))
         self._automatic = grebe.open(str(table), location=stage.indexed(table, "automatic", *chosen))
 
-    def ask(self, column: str, questions: list[Question]) -> Iterator[Measured]:
-        for name, place in self._sketched.items():
-            size = _bytes_of_sketch(place, self._columns.index(column), len(self._columns))
-            yield Measured(name, _ask(self._opened[name], column, questions), self._percent(size))
-        size = self._sieves.index(column).bytes
-        yield Measured(_sieve(DEFAULT), _ask(self._sieves, column, questions), self._percent(size))
+    def sketches(self, column: str, questions: list[Question]) -> Iterator[Measured]:
+        for name in SKETCHES:
+            percent = self._percent(self._bytes_of_sketch(name, column))
+            yield Measured(name, _ask(self._opened[name], column, questions), percent)
 
-    def curve(self, column: Column, questions: list[Question]) -> Iterator[Measured]:
-        """Up to the size at which the sieve is exact and would take no more."""
-        bounds = _bytes_of_sketch(self._sketched["zone map"], self._columns.index(column.name), len(self._columns))
-        for budget in OTHERS:
-            whole = curve.sieve(column, budget)
-            yield Measured(_sieve(budget), whole.ask(questions), self._percent(whole.bytes + bounds))
-            if whole.bytes < self._attribute * budget / 2:
+    def sieves(
+        self, column: Column, questions: list[Question], truth: Kept, budgets: Sequence[float], pool: Pool
+    ) -> Iterator[Measured]:
+        """Up to the size at which nothing can be better."""
+        for budget in budgets:
+            if budget == DEFAULT:
+                found, size = _ask(self._sieves, column.name, questions), self._sieves.index(column.name).bytes
+            else:
+                whole = curve.sieve(column, budget, pool)
+                found, size = whole.ask(questions), whole.bytes + self._bytes_of_sketch("zone map", column.name)
+            yield Measured(f"Sieve {100 * budget:g}%", found, self._percent(size))
+            if budget >= DEFAULT and found.as_few_as(truth):
                 return
 
-    def ask_automatic(self, column: str, questions: list[Question]) -> Measured:
-        """It says what it chose."""
-        explained = self._automatic.explain(_predicate(column, questions[0])).chosen.get(column, "nothing said")
-        size = self._automatic.index(column).bytes
-        return Measured(f"automatic: {explained}", self.automatic(column, questions), self._percent(size))
+    def automatic(self, column: str, questions: list[Question]) -> Measured:
+        """It says what it chose: that, and then why."""
+        explained = self._automatic.explain(_predicate(column, questions[0])).chosen[column]
+        remark = f": {explained.removeprefix(f'{column}: ').partition(',')[0]}"
+        percent = self._percent(self._automatic.index(column).bytes)
+        return Measured("automatic", _ask(self._automatic, column, questions), percent, remark)
 
-    def automatic(self, column: str, questions: list[Question]) -> Kept:
-        return _ask(self._automatic, column, questions)
+    def _bytes_of_sketch(self, name: str, column: str) -> int:
+        """What its index holds of the column, and the share of what is common to all."""
+        whole, held = 0, Counter[str]()
+        for file in (self._sketched[name] / "data").rglob("*.gix"):
+            whole += file.stat().st_size
+            if file.name != directory.NAME:
+                content = pq.read_metadata(file)
+                for group in map(content.row_group, range(content.num_row_groups)):
+                    for chunk in map(group.column, range(group.num_columns)):
+                        held[chunk.path_in_schema.partition("_")[0]] += chunk.total_compressed_size
+        of_sketches = [held[f"s{number}"] for number in range(len(self._columns))]
+        common = whole - sum(of_sketches)
+        return of_sketches[self._columns.index(column)] + common // len(self._columns)
 
     def _percent(self, size: int) -> float:
         return 100 * size / self._attribute
-
-
-def _sieve(budget: float) -> str:
-    return f"Sieve {100 * budget:g}%"
 
 
 def _ask(table: "grebe.Table", column: str, questions: list[Question]) -> Kept:
@@ -142,17 +160,3 @@ def _ask(table: "grebe.Table", column: str, questions: list[Question]) -> Kept:
 def _predicate(column: str, question: Question) -> Predicate:
     named = grebe.col(column)
     return named == question.low if question.is_point else (named >= question.low) & (named <= question.high)
-
-
-def _bytes_of_sketch(location: Path, place: int, count: int) -> int:
-    """What the index holds of the column at this place, and its share of what is common to all."""
-    whole, held = 0, Counter[str]()
-    for file in (location / "data").rglob("*.gix"):
-        whole += file.stat().st_size
-        if file.name != directory.NAME:
-            content = pq.read_metadata(file)
-            for group in map(content.row_group, range(content.num_row_groups)):
-                for chunk in map(group.column, range(group.num_columns)):
-                    held[chunk.path_in_schema.partition("_")[0]] += chunk.total_compressed_size
-    sketches = [held[f"s{number}"] for number in range(count)]
-    return sketches[place] + (whole - sum(sketches)) // count

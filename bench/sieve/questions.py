@@ -46,7 +46,16 @@ class Column:
 
     @cached_property
     def distinct(self) -> Numbers:
-        return np.unique(self.keys)
+        return self.keys[np.flatnonzero(np.diff(self.keys, prepend=self.keys[0] - 1))]
+
+    @cached_property
+    def bounds(self) -> tuple[Numbers, Numbers]:
+        """Least and greatest key of each file."""
+        ends = np.iinfo(np.int64)
+        lows, highs = np.full(self.file_count, ends.max), np.full(self.file_count, ends.min)
+        np.minimum.at(lows, self.files, self.keys)
+        np.maximum.at(highs, self.files, self.keys)
+        return lows, highs
 
     def questions(self, count: int) -> list[Question]:
         """So many points, each key as likely as any other, and as many ranges of neighbouring keys."""
@@ -68,6 +77,9 @@ class Kept:
     points: float
     ranges: float
     microseconds: float
+
+    def as_few_as(self, other: "Kept") -> bool:
+        return self.points <= other.points and self.ranges <= other.ranges
 
 
 def kept(questions: list[Question], counts: list[int], seconds: list[float]) -> Kept:
