@@ -1,8 +1,8 @@
 """The wide gaps between keys, in which nothing is held.
 
-Within a stretch that has the same files all over, nothing else tells where keys are missing. It matters most for some files of many:
-where one of them holds a few late keys, the others hold those between. Gaps are kept to the unit that the narrowest of them asks
-for: a little less than the gap, and two bytes each.
+Within a stretch that has the same files all over, nothing else tells where keys are missing. It matters most for some files of
+many: where one of them holds a few late keys, the others hold those between. Gaps are kept to the unit that the narrowest of them
+asks for: a little less than the gap, and two bytes each.
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from grebe.errors import CorruptIndex
 from grebe.indexes.sieving.decimals import wide_code, wide_codes
-from grebe.indexes.sieving.ranks import MOST_SEPARATORS, Ranks, shortened
+from grebe.indexes.sieving.ranks import MOST_SEPARATORS, OUTER_SEPARATORS, Ranks, shortened
 from grebe.predicate.arrow_types import physical_type, to_physical
 from grebe.predicate.tree import Value
 from grebe.predicate.types import Type
@@ -83,9 +83,9 @@ def separators_of(sample: pa.Array, most: int = 16384) -> pa.Array:
     """At most so many values that part a sample of texts into equal shares, each cut down to what tells it from the one before."""
     texts = sample.drop_null().cast(pa.large_binary())
     ordered = texts.take(pa.compute.sort_indices(texts))
-    most = min(most, MOST_SEPARATORS)
-    if len(ordered) > most:
-        ordered = ordered.take(pa.array(np.linspace(0, len(ordered) - 1, most).astype(np.int64)))
+    inner = max(min(most, MOST_SEPARATORS) - OUTER_SEPARATORS, 1)
+    if len(ordered) > inner:
+        ordered = ordered.take(pa.array(np.linspace(0, len(ordered) - 1, inner).astype(np.int64)))
     return shortened(ordered)
 
 

@@ -19,6 +19,7 @@ from grebe.indexes.sieving.trie import Trie
 _STEPS = 24
 _CLOSE = 0.97  # to the bits that there are
 _SLACK = 1.3  # a tree of so many times the bits holds any that will be asked for once the bytes are counted
+_FEW = 0.6  # branches of those looked at so far
 _CONTEXTS = 72  # by the number of files
 
 
@@ -152,15 +153,14 @@ class Pruner:
 
     def fit(self, bits: float) -> Tree:
         """The tree that saves the most reads with so many bits, or about that."""
-        nothing = np.zeros(len(self._branches.kind), np.bool_)
-        small, large = self._branches.measure(nothing), self._branches.measure(~nothing)
+        small, large = self._branches.measure(np.zeros(len(self._branches.kind), np.bool_)), None
         low, high, price = 0.0, math.inf, self._price
         for step in range(_STEPS):
             tree = self._branches.solve(price, self._prices)
             self._prices = tree.prices
             if tree.bits > bits:
                 large, low = tree, price
-                if large.bits > _SLACK * bits:
+                if large.bits > _SLACK * bits and large.parted.mean() < _FEW:
                     large, small = self._forget(large, small)
             else:
                 small, high = tree, price
@@ -168,18 +168,16 @@ class Pruner:
                     break
             if high == math.inf:
                 price = low * self._stride
-            elif low == 0.0:
+            elif large is None:
                 price = high / self._stride
             elif high < 1.005 * low:
                 break
+            elif step % 3:
+                price = _between(low, high, large.bits / bits, max(small.bits, 1.0) / bits)
             else:
-                price = (
-                    _between(low, high, large.bits / bits, max(small.bits, 1.0) / bits)
-                    if step % 3
-                    else math.sqrt(low * high)
-                )
+                price = math.sqrt(low * high)
         self._price, self._stride = price, 1.3
-        if small.bits >= _CLOSE * bits or large.bits <= bits:
+        if large is None or small.bits >= _CLOSE * bits:
             return small
         return self._branches.blend(small, large, bits)
 

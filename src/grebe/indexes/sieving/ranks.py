@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 MOST_SEPARATORS = (1 << 15) - 1
+OUTER_SEPARATORS = 2  # that `shortened` adds
 _PLACE_BITS = 48
 _PLACE_BYTES = 7
 _WORD = 8
@@ -113,15 +114,24 @@ class Ranks:
 
 
 def shortened(ordered: pa.Array) -> pa.Array:
-    """Sorted texts cut down to what tells each from the one before and some bytes more, those that become equal once."""
+    """Sorted texts cut down to what tells each from the one before and some bytes more, those that become equal once.
+
+    What they all begin with comes before them, and behind them the next that does not: texts further out than any sampled one most
+    likely begin so, too.
+    """
     if not len(ordered):
         return ordered
     texts = _Texts.of(ordered)
     shared = _common_lengths(texts.pick(slice(None, -1)), texts.pick(slice(1, None)))
-    length = np.minimum(np.concatenate(([0], shared)) + _WORD, np.minimum(texts.lengths(), _LONGEST))
-    cut = pa.array([text[:n] for text, n in zip(ordered.to_pylist(), length.tolist(), strict=True)], pa.large_binary())
-    differs = np.asarray(pc.not_equal(cut[1:], cut[:-1]))
-    return cut.filter(pa.array(np.concatenate(([True], differs))))
+    needed = np.append(shared[0] if len(shared) else 0, shared) + _WORD
+    length = np.minimum(needed, np.minimum(texts.lengths(), _LONGEST))
+    cut = [text[:n] for text, n in zip(ordered.to_pylist(), length.tolist(), strict=True)]
+    prefix = cut[0][: int(shared.min(initial=len(cut[0])))]
+    distinct = pa.array(sorted({prefix, *cut}), pa.large_binary())
+    stem = prefix.rstrip(b"\xff")
+    return pa.concat_arrays(
+        [distinct, pa.array([stem[:-1] + bytes([stem[-1] + 1])] if stem else [], pa.large_binary())]
+    )
 
 
 def _common_lengths(left: _Texts, right: _Texts) -> NDArray[np.int64]:
