@@ -10,6 +10,7 @@ import pyarrow as pa
 from grebe.errors import InvalidIndex
 from grebe.indexes.sketches.bits import Filters, Flags, filter_of
 from grebe.indexes.sketches.columns import equal_values
+from grebe.indexes.sketches.distinct import distinct
 from grebe.indexes.sketches.hashes import Hashes, hashes_of
 from grebe.indexes.sketches.protocol import Judge, On
 from grebe.predicate.arrow_types import physical_type
@@ -48,10 +49,10 @@ class Bloom:
         return {"filter": "binary"}
 
     def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> Hashes:
-        return np.unique(hashes_of(values[0].drop_null()))
+        return distinct(hashes_of(values[0].drop_null()))
 
     def joined(self, states: Sequence[Hashes]) -> Hashes:
-        return states[0] if len(states) == 1 else np.unique(np.concatenate(states))
+        return states[0] if len(states) == 1 else distinct(np.concatenate(states))
 
     def row(self, on: Sequence[On], state: Hashes) -> Mapping[str, Any]:
         return {"filter": filter_of(state, self.bits)}

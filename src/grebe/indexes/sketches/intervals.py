@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from grebe.errors import InvalidIndex
 from grebe.indexes.sieving.keys import Keys, keys_for
+from grebe.indexes.sketches.distinct import distinct
 from grebe.indexes.sketches.protocol import Judge, On
 from grebe.indexes.sketches.ranges import code_ranges
 from grebe.predicate.bounds import named
@@ -61,7 +62,7 @@ class Intervals:
     def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> Ends:
         keys = keys_for(on[0].type)
         assert keys is not None
-        codes = np.unique(keys.codes(values[0].drop_null()))
+        codes = distinct(keys.codes(values[0].drop_null()))
         return fewer((codes, codes), _KEPT_OF_A_PART)
 
     def joined(self, states: Sequence[Ends]) -> Ends:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from grebe.errors import InvalidIndex
 from grebe.indexes.sketches.bits import Filters, Flags, filter_of
 from grebe.indexes.sketches.columns import equal_values, subject
+from grebe.indexes.sketches.distinct import distinct
 from grebe.indexes.sketches.hashes import Hashes, mixed
 from grebe.indexes.sketches.protocol import Judge, On
 from grebe.predicate.bounds import named
@@ -55,10 +56,10 @@ class Ngram:
         return {"filter": "binary"}
 
     def state(self, on: Sequence[On], values: Sequence[pa.Array]) -> Hashes:
-        return np.unique(np.concatenate([pieces_of(one, self.size) for one in values]))
+        return distinct(np.concatenate([pieces_of(one, self.size) for one in values]))
 
     def joined(self, states: Sequence[Hashes]) -> Hashes:
-        return states[0] if len(states) == 1 else np.unique(np.concatenate(states))
+        return states[0] if len(states) == 1 else distinct(np.concatenate(states))
 
     def row(self, on: Sequence[On], state: Hashes) -> Mapping[str, Any]:
         return {"filter": filter_of(mixed(state), _BITS)}
@@ -92,7 +93,7 @@ def pieces_of(values: pa.Array, size: int) -> Hashes:
     for place in range(size):
         codes = (codes << kind(8)) | text[place : place + starts]
     if size > _TABLE_BYTES or starts < _MANY:
-        return np.unique(codes[inside]).astype(np.uint64)
+        return distinct(codes[inside]).astype(np.uint64)
     table = np.zeros(1 << (8 * size), np.bool_)
     table[codes[inside]] = True
     return np.flatnonzero(table).astype(np.uint64)

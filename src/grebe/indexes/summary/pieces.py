@@ -42,10 +42,9 @@ class PieceBuilder:
         for batch in batches:
             values = physical(batch.column(KEY), self.keys.type)
             size += bytes_of(values)
-            one, of = _distinct(self.keys.codes(values), batch.column(FILE_COLUMN).to_numpy().astype(np.uint32))
-            codes.append(one)
-            files.append(of)
-            pending += len(one)
+            codes.append(self.keys.codes(values))
+            files.append(batch.column(FILE_COLUMN).to_numpy().astype(np.uint32))
+            pending += len(values)
             if pending > _MOST_PAIRS:
                 one, of = _distinct(np.concatenate(codes), np.concatenate(files))
                 # What stays is counted as nothing, so that the next thinning waits for as many again.
