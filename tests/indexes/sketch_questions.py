@@ -97,7 +97,7 @@ class _Maker:
         if draw <= 3:
             inside = In(subject, tuple(self._items(field)))
             return inside if draw == 2 else Not(inside)
-        if field.kind == STRING and draw <= 9:
+        if field.kind == STRING and 6 <= draw <= 8:
             return self._text_match(subject, field)
         if field.kind == BOOLEAN and draw == 4:
             return Holds(subject)
