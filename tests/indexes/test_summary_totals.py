@@ -61,7 +61,7 @@ def test_totals_are_those_of_the_rows(seed: int) -> None:
             assert said == true_extreme(files, field.path, here)
             told_bounds += said.least is not None
     assert told > 20
-    assert told_bounds > 40
+    assert told_bounds > 20
     assert certain > 300
 
 
