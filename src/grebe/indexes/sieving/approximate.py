@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grebe.indexes.sieving.bits import bit_length, pointers_of
 from grebe.indexes.sieving.blocks import Blocks, ones
-from grebe.indexes.sieving.coding import STREAMS, Leaves, decode, encode, root_level
+from grebe.indexes.sieving.coding import Leaves, decode, encode, root_level
 from grebe.indexes.sieving.gaps import SECTIONS, filled, gap_sections
 from grebe.indexes.sieving.packing import pack
 from grebe.indexes.sieving.pairs import Pairs
@@ -54,10 +54,7 @@ def approximate_sections(pairs: Pairs, budget: int) -> list[bytes]:
 
 
 def approximate_stretches(sections: list[bytes], low: int, high: int, files: int) -> Stretches:
-    """Raises `ValueError` where the sections are damaged."""
     root, *streams = sections[SECTIONS:]
-    if len(streams) != STREAMS or len(root) != 1 or root[0] > 64:
-        raise ValueError(f"{len(sections)} sections do not make up a tree")
     leaves = decode(streams, root[0], low, files)
     ends = leaves.starts | ones(leaves.levels)
     return Stretches(leaves.starts, ends, leaves.pointers, leaves.files).within(*filled(sections[:SECTIONS], low, high))

@@ -45,10 +45,7 @@ def exact_sections(pairs: Pairs, budget: int) -> list[bytes] | None:
 
 
 def exact_stretches(sections: list[bytes], low: int, high: int) -> Stretches:
-    """Raises `ValueError` where the sections are damaged."""
     between, lengths, sizes, files = (unpack_numbers(section) for section in sections[SECTIONS:])
-    if not len(between) == len(lengths) == len(sizes) or int(sizes.sum()) != len(files):
-        raise ValueError("runs and their files do not belong together")
     starts = np.uint64(low) + np.cumsum(between) + np.cumsum(lengths) - lengths
     found = Stretches(starts, starts + lengths, pointers_of(sizes.astype(np.int64)), files.astype(np.int64))
     return found.within(*filled(sections[:SECTIONS], low, high))

@@ -35,13 +35,9 @@ def gap_sections(low: int, before: NDArray[np.uint64], behind: NDArray[np.uint64
 
 
 def filled(sections: list[bytes], low: int, high: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The stretches before, between and behind the gaps. Raises `ValueError` where the sections are damaged."""
-    if len(sections[0]) != 1 or sections[0][0] > 63:
-        raise ValueError("gaps have no unit")
+    """The stretches before, between and behind the gaps."""
     unit = np.uint64(sections[0][0])
     distance, length = unpack_numbers(sections[1]), unpack_numbers(sections[2])
-    if len(distance) != len(length):
-        raise ValueError(f"{len(distance)} gaps have {len(length)} lengths")
     behind = ((np.uint64(low) >> unit) + np.cumsum(distance + length)) << unit
     return np.append(np.uint64(low), behind), np.append(behind - (length << unit) - np.uint64(1), np.uint64(high))
 

@@ -1,9 +1,11 @@
 """Which files may hold a key: disjoint stretches of the key space, each with its files, and the bytes they are stored as.
 
-The bytes are a version, a form, the least and the greatest key, and sections: the ids of the files, then those of the form.
+The bytes are a checksum of all that follows, a version, a form, the least and the greatest key, and sections: the ids of the files,
+then those of the form.
 """
 
 import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,7 @@ from grebe.indexes.sieving.exact import exact_stretches
 from grebe.indexes.sieving.packing import pack, pack_numbers, unpack, unpack_numbers
 from grebe.indexes.sieving.pairs import signed, unsigned
 
+_SUM = struct.Struct("<I")
 _HEAD = struct.Struct("<BBqq")
 _VERSION = 1
 EXACT, APPROXIMATE = 0, 1
@@ -26,21 +29,17 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, eq=False)
 class Sieve:
-    """The keys from `low` to `high`. Made by `build`, or from bytes; `data` is what these were."""
+    """The keys from `low` to `high`, made by `build` or from bytes. If `exact`, a key that there is names no file without need."""
 
     low: int
     high: int
+    exact: bool
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     pointers: NDArray[np.int64]
     members: NDArray[np.unsignedinteger[Any]]
     ids: NDArray[np.uint32]
     data: bytes
-
-    @property
-    def exact(self) -> bool:
-        """Whether no file is named without need for a key that there is."""
-        return self.data[1] == EXACT
 
     @property
     def nbytes(self) -> int:
@@ -75,31 +74,33 @@ class Sieve:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Sieve":
-        """Raises `CorruptIndex` where this is no sieve. That it is the one that was stored, its digest must say."""
-        if len(data) < _HEAD.size or data[0] != _VERSION or data[1] not in (EXACT, APPROXIMATE):
-            raise _damaged(f"it begins with {data[:2].hex()}, and is {len(data)} bytes long")
-        _, form, low, high = _HEAD.unpack_from(data)
-        least, greatest = unsigned(np.array([low, high], np.int64)).tolist()
-        try:
-            named, *sections = unpack(data[_HEAD.size :])
-            ids = np.cumsum(unpack_numbers(named)).astype(np.uint32)
-            exact = form == EXACT
-            found = (
-                exact_stretches(sections, least, greatest)
-                if exact
-                else approximate_stretches(sections, least, greatest, len(ids))
+        """Raises `CorruptIndex` where this is not what was stored."""
+        if len(data) < _SUM.size + _HEAD.size or zlib.crc32(data[_SUM.size :]) != _SUM.unpack_from(data)[0]:
+            raise CorruptIndex(
+                f"a sieve of {len(data)} bytes is damaged; refresh the index with mode='full'", detail="SIEVE"
             )
-        except (ValueError, IndexError, OSError) as cause:
-            raise _damaged(str(cause)) from cause
+        version, form, low, high = _HEAD.unpack_from(data, _SUM.size)
+        if version != _VERSION:
+            raise CorruptIndex(
+                f"a sieve is of version {version}, and only {_VERSION} is known; read it with a newer Grebe, or refresh the index "
+                "with mode='full'",
+                detail="SIEVE",
+            )
+        named, *sections = unpack(data[_SUM.size + _HEAD.size :])
+        ids = np.cumsum(unpack_numbers(named)).astype(np.uint32)
+        least, greatest = unsigned(np.array([low, high], np.int64)).tolist()
+        if form == EXACT:
+            found = exact_stretches(sections, least, greatest)
+        else:
+            found = approximate_stretches(sections, least, greatest, len(ids))
         members = found.files.astype(np.min_scalar_type(len(ids)))
-        return cls(low, high, signed(found.starts), signed(found.ends), found.pointers, members, ids, data)
+        return cls(
+            low, high, form == EXACT, signed(found.starts), signed(found.ends), found.pointers, members, ids, data
+        )
 
 
 def stored(low: int, high: int, ids: NDArray[np.uint32], form: int, sections: list[bytes]) -> bytes:
     """The bytes of a sieve."""
     named = pack_numbers(np.diff(ids, prepend=ids[:1] * 0).astype(np.uint64))
-    return _HEAD.pack(_VERSION, form, low, high) + pack([named, *sections])
-
-
-def _damaged(what: str) -> CorruptIndex:
-    return CorruptIndex(f"a sieve is damaged ({what}); refresh the index with mode='full'", detail="SIEVE")
+    content = _HEAD.pack(_VERSION, form, low, high) + pack([named, *sections])
+    return _SUM.pack(zlib.crc32(content)) + content
