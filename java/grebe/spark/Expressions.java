@@ -100,6 +100,8 @@ final class Expressions {
         json.text(String.valueOf(((Like) expression).escapeChar()));
       }
       json.endList();
+    } else if (isFunction(expression)) {
+      call(json, expression);
     } else {
       json.list().text("?").text(expression.getClass().getSimpleName());
       for (Object each : Scala.list(expression.references())) {
@@ -122,6 +124,35 @@ final class Expressions {
       default:
         return null;
     }
+  }
+
+  /** ["f", class, type, mode, zone, argument…]: those of which Python knows how they order their values. */
+  private static void call(Json json, Expression expression) {
+    json.list().text("f").text(expression.getClass().getSimpleName()).text(expression.dataType().json()).text(mode(expression));
+    boolean zoned = expression instanceof TimeZoneAwareExpression && ((TimeZoneAwareExpression) expression).timeZoneId().isDefined();
+    json.text(zoned ? ((TimeZoneAwareExpression) expression).timeZoneId().get() : null);
+    for (Object child : Scala.list(expression.children())) {
+      write(json, (Expression) child);
+    }
+    json.endList();
+  }
+
+  private static boolean isFunction(Expression expression) {
+    switch (expression.getClass().getSimpleName()) {
+      case "Year": case "TruncTimestamp": case "TruncDate": case "Substring": case "DateAdd": case "DateSub": case "UnixSeconds":
+      case "UnixMillis": case "UnixMicros": case "Add": case "Subtract": case "Multiply": case "UnaryMinus":
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** What becomes of a number that does not fit its type. */
+  private static String mode(Expression expression) {
+    if (expression instanceof BinaryArithmetic) {
+      return ((BinaryArithmetic) expression).evalMode().toString();
+    }
+    return expression instanceof UnaryMinus ? ((UnaryMinus) expression).failOnError() ? "ANSI" : "LEGACY" : null;
   }
 
   private static boolean plainValues(In in) {

@@ -17,12 +17,16 @@ from grebe.predicate.tree import (
     columns_of,
     opaque_terms,
 )
+from grebe.predicate.weaker import weaker
 
 Node = TypeVar("Node", bound=Predicate | Term)
 
 
 def about(predicate: Predicate, columns: Collection[Path]) -> Predicate:
-    """Of a normalised predicate the part that speaks of just these columns; TRUE if it says nothing of them."""
+    """Of a normalised predicate the part that speaks of just these columns; TRUE if it says nothing of them.
+
+    Of a function that cannot be turned round exactly the `weaker` form: every row of the predicate makes it true, others may too.
+    """
     match predicate:
         case And(below):
             kept = [part for one in below if (part := about(one, columns)) != TRUE]
@@ -32,8 +36,12 @@ def about(predicate: Predicate, columns: Collection[Path]) -> Predicate:
             return TRUE if TRUE in parts else Or(parts)
         case Constant():
             return predicate
-    known = columns_of(predicate) <= frozenset(columns) and not opaque_terms(predicate)
-    return predicate if known else TRUE
+    if not columns_of(predicate) <= frozenset(columns):
+        return TRUE
+    if not opaque_terms(predicate):
+        return predicate
+    implied = weaker(predicate)
+    return TRUE if implied is None else implied
 
 
 def renamed(node: Node, names: Mapping[Path, str]) -> Node:

@@ -12,6 +12,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from grebe.errors import InvalidPredicate
+from grebe.predicate import functions
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.coercion import VersionsDiffer, common_type, comparison_type
 from grebe.predicate.fold import fold, fold_casts, smallest_decimal
@@ -24,6 +25,7 @@ from grebe.predicate.tree import (
     TRUE,
     And,
     Arithmetic,
+    ArithmeticOperator,
     Cast,
     CastMode,
     Column,
@@ -31,6 +33,7 @@ from grebe.predicate.tree import (
     Constant,
     Contains,
     EndsWith,
+    Function,
     Holds,
     In,
     IsNotNull,
@@ -47,6 +50,7 @@ from grebe.predicate.tree import (
     Term,
     TruthOf,
     columns_of,
+    is_constant,
     type_of,
 )
 from grebe.predicate.types import BIGINT, BOOLEAN, OTHER, STRING, VOID, Type, decimal_for_integral, integral_range
@@ -132,14 +136,32 @@ class _Binder:
                 return resolve(path, self.schema, self.case_sensitive)
             case Cast(inner, to, mode, time_zone):
                 known_mode = self._mode if mode == "session" else mode
-                return Cast(self._resolved(inner), to, known_mode, time_zone or self.time_zone)
+                bound = self._resolved(inner)
+                if type_of(bound) == to and not is_constant(bound):
+                    return bound
+                return Cast(bound, to, known_mode, time_zone or self.time_zone)
             case Arithmetic(operator, left, right):
-                return Arithmetic(operator, self._resolved(left), self._resolved(right))
+                return self._arithmetic(operator, left, right)
             case Negative(inner):
-                return Negative(self._resolved(inner))
+                return functions.negative(self._term(inner), self._mode) or Negative(self._resolved(inner))
+            case Function(name, arguments):
+                terms = tuple(map(self._term, arguments))
+                return functions.call(name, terms, self.time_zone, self._implicit) or Function(name, terms)
             case TruthOf(predicate):
                 return TruthOf(self.predicate(predicate))
         return term
+
+    def _arithmetic(self, operator: ArithmeticOperator, left: Term, right: Term) -> Term:
+        if is_constant(left) and is_constant(right):
+            return Arithmetic(operator, self._resolved(left), self._resolved(right))
+        sides = self._term(left), self._term(right)
+        written = isinstance(left, Literal), isinstance(right, Literal)
+        computed = functions.alike(*sides, written, self._implicit)
+        made = None if computed is None else functions.arithmetic(operator, *computed, self._mode)
+        return Arithmetic(operator, *sides) if made is None else made
+
+    def _implicit(self, term: Term, to: Type) -> Term:
+        return Cast(term, to, self._mode, self.time_zone)
 
     @property
     def _mode(self) -> CastMode:

@@ -22,6 +22,7 @@ from grebe.predicate.tree import (
     IsNotNull,
     IsNull,
     Literal,
+    Not,
     Operator,
     Path,
     Predicate,
@@ -130,6 +131,25 @@ def by_bounds(bounds: Bounds, predicate: Predicate) -> Verdicts | None:
             return _Judge(bounds).among([v for v in values if v.value is not None]) if known else None
         case StartsWith(Column(path, kind), text) if path == bounds.column and kind == bounds.type:
             return _Judge(bounds).starting(text)
+        case Not(inner):
+            return _by_bounds_not(bounds, inner)
+    return None
+
+
+def _by_bounds_not(bounds: Bounds, inner: Predicate) -> Verdicts | None:
+    """From what is known of the rows that are not NULL: where the inner predicate is NULL, so is its NOT, but for `<=>`."""
+    everywhere = np.ones_like(bounds.none_null)
+    known = by_bounds(replace(bounds, none_null=everywhere, all_null=~everywhere), inner)
+    if known is None:
+        return None
+    all_true, none_true = known == Verdict.ALL_MATCH, known == Verdict.CANNOT_MATCH
+    match inner:
+        case Compare("<=>"):
+            return named(all_true & bounds.none_null, none_true | bounds.all_null)
+        case In(_, items) if any(isinstance(item, Literal) and item.value is None for item in items):
+            return same(Verdict.CANNOT_MATCH, len(known))
+        case In() | StartsWith():
+            return named(all_true | bounds.all_null, none_true & bounds.none_null)
     return None
 
 
@@ -166,7 +186,7 @@ class _Judge:
         """Of the values of an IN that are not NULL."""
         kind = physical_type(self.bounds.type)
         if pa.types.is_integer(kind):
-            return self._answer(self._none_between(np.sort([int(v.value) for v in values])), None)  # type: ignore[arg-type]  # integers, by their type
+            return self._answer(*self._between(np.sort([int(v.value) for v in values])))  # type: ignore[arg-type]  # integers, by their type
         if len(values) > MANY_VALUES:
             ends = pc.min_max(pa.array([v.value for v in values], kind)) if not self.bounds.type.is_floating else None
             if ends is None:
@@ -180,13 +200,13 @@ class _Judge:
             whole = either(whole, self.compared("=", value))
         return whole
 
-    def _none_between(self, values: Numbers) -> Flags:
-        """Files between whose bounds none of the sorted values lies."""
+    def _between(self, values: Numbers) -> tuple[Flags, Flags]:
+        """Files between whose bounds none of the sorted values lies, and those whose bounds are both one of them."""
         low, high = self.bounds.low, self.bounds.high
         known = low.is_valid().to_numpy(zero_copy_only=False) & high.is_valid().to_numpy(zero_copy_only=False)
-        first = np.searchsorted(values, pc.fill_null(low, 0).to_numpy(zero_copy_only=False), "left")
-        after = np.searchsorted(values, pc.fill_null(high, 0).to_numpy(zero_copy_only=False), "right")
-        return np.asarray(known & (first >= after))
+        least, most = (pc.fill_null(bound, 0).to_numpy(zero_copy_only=False) for bound in (low, high))
+        none = np.searchsorted(values, least, "left") >= np.searchsorted(values, most, "right")
+        return np.asarray(known & none), np.asarray(known & ~none & (least == most))
 
     def starting(self, text: str) -> Verdicts:
         """What starts with a text lies together in the order, with the text itself first."""

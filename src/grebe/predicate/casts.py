@@ -78,8 +78,9 @@ def _between_datetimes(values: pa.Array, source: Type, target: Type, time_zone: 
         moments = numbers * MICROS_PER_DAY
         result = moments if target.name == "timestamp_ntz" else zone(time_zone, moments).start_of_day(numbers)
     elif target.name == "date":
-        clock = numbers if source.name == "timestamp_ntz" else zone(time_zone, numbers).to_local(numbers)
-        result = (clock // MICROS_PER_DAY).astype(np.int32)
+        ntz = source.name == "timestamp_ntz"
+        days = numbers // MICROS_PER_DAY if ntz else zone(time_zone, numbers).local_days(numbers)
+        result = days.astype(np.int32)
     elif target.name == "timestamp":
         result = zone(time_zone, numbers).to_instant(numbers)
     else:

@@ -14,12 +14,14 @@ import pyarrow.compute as pc
 
 from grebe.errors import InvalidPredicate, Unsupported
 from grebe.predicate.arrow_types import from_arrow, physical_type, to_physical
+from grebe.predicate.call_values import call_values
 from grebe.predicate.casts import cast_values
 from grebe.predicate.compare import compare, is_among
 from grebe.predicate.like import regular_expression
 from grebe.predicate.text import column_sql, to_sql
 from grebe.predicate.tree import (
     And,
+    Call,
     Cast,
     Column,
     Compare,
@@ -64,7 +66,7 @@ class Evaluator:
     """A bound predicate for many tables: what it takes to ready it is done once. Threads may share one."""
 
     def __init__(self, predicate: Predicate) -> None:
-        if unknown := opaque_terms(predicate):
+        if unknown := [term for term in opaque_terms(predicate) if not isinstance(term, Call)]:
             raise _unknown(unknown[0])
         self.predicate = predicate
         self._items: dict[tuple[int, str], pa.Array] = {}
@@ -81,8 +83,8 @@ class Evaluator:
 def _answer(truth: Vector) -> pa.Array:
     if truth.failed is not None and truth.failed.any():
         raise InvalidPredicate(
-            f"a cast in the predicate does not fit {int(truth.failed.sum())} of {len(truth.failed)} rows, and Spark in ANSI mode "
-            "would fail on them; use TRY_CAST, or leave these rows out by a further condition",
+            f"a cast or a number in the predicate does not fit {int(truth.failed.sum())} of {len(truth.failed)} rows, and Spark in "
+            "ANSI mode would fail on them; use TRY_CAST, or leave these rows out by a further condition",
             detail="CAST_FAILED",
         )
     return truth.values
@@ -178,6 +180,8 @@ class _Rows:
                 return self.truth(predicate)
             case Cast(inner, to, mode, time_zone):
                 return self._cast(inner, to, mode, time_zone)
+            case Call():
+                return self._called(term)
             case Opaque():
                 raise _unknown(term)
         raise TypeError(f"not bound: {type(term).__name__}")
@@ -188,6 +192,11 @@ class _Rows:
             raise Unsupported(f"{to_sql(inner)} cannot be cast to {to} without Spark", detail="CAST")
         value = self._column(inner)
         result = cast_values(value.values, source, to, mode, time_zone)
+        return Vector(result.values, either(value.failed, result.failed))
+
+    def _called(self, call: Call) -> Vector:
+        value = self._column(call.term)
+        result = call_values(call, value.values)
         return Vector(result.values, either(value.failed, result.failed))
 
     def _nullness(self, term: Term) -> Vector:

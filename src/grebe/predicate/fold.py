@@ -14,7 +14,17 @@ from grebe.errors import Unsupported
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.casts import cast_values
 from grebe.predicate.scalar_text import SPECIAL_WORDS, is_time_of_today
-from grebe.predicate.tree import Arithmetic, ArithmeticOperator, Cast, CastMode, Literal, Negative, Term, Value
+from grebe.predicate.tree import (
+    Arithmetic,
+    ArithmeticOperator,
+    Cast,
+    CastMode,
+    Function,
+    Literal,
+    Negative,
+    Term,
+    Value,
+)
 from grebe.predicate.types import (
     BIGINT,
     DOUBLE,
@@ -34,7 +44,7 @@ _MIN_DIVISION_SCALE = 6
 
 
 def fold(term: Term) -> Term | None:
-    """The term with its constants computed. None: it depends on the day, or Spark would raise, so it cannot be used at all."""
+    """The term with its constants computed. None: it depends on the day, Spark would raise, or Grebe does not know the function."""
     match term:
         case Cast(inner, to, mode, time_zone):
             folded = fold(inner)
@@ -50,6 +60,8 @@ def fold(term: Term) -> Term | None:
             one, other = fold(left), fold(right)
             if isinstance(one, Literal) and isinstance(other, Literal):
                 return _fold_arithmetic(operator, one, other, (isinstance(left, Literal), isinstance(right, Literal)))
+            return None
+        case Function():
             return None
     return term
 

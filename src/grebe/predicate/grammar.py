@@ -1,8 +1,9 @@
 """What the operators and functions of a predicate's text stand for in the tree."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import TypeGuard, cast
 
+from grebe.predicate import functions
 from grebe.predicate.lexer import Token, syntax_error
 from grebe.predicate.tree import (
     Arithmetic,
@@ -11,17 +12,19 @@ from grebe.predicate.tree import (
     Compare,
     Contains,
     EndsWith,
+    Function,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Opaque,
     Operator,
     Predicate,
     StartsWith,
     Term,
     is_constant,
 )
-from grebe.predicate.types import BOOLEAN, DOUBLE, STRING, VOID, is_type_name, parse_type
+from grebe.predicate.types import BOOLEAN, DATE, DOUBLE, STRING, VOID, is_type_name, parse_type
 
 COMPARISONS: dict[str, Operator] = {
     "=": "=",
@@ -40,6 +43,7 @@ KEYWORD_VALUES: dict[str, Literal] = {
     "null": Literal(None, VOID),
 }
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div")
+_WITH_A_COLUMN = ("+", "-", "*")
 # How tightly an operator between two values binds.
 _LEVELS = (("|",), ("^",), ("&",), ("<<", ">>", ">>>"), ("+", "-", "||"), ("*", "/", "%", "div"))
 BINDING = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
@@ -54,11 +58,19 @@ def negated(predicate: Predicate) -> Predicate:
     return predicate.predicate if isinstance(predicate, Not) else Not(predicate)
 
 
-def constant_arithmetic(operator: str, left: object, right: object) -> Arithmetic | None:
-    constants = [side for side in (left, right) if isinstance(side, Term) and is_constant(side)]
-    if operator not in _ARITHMETIC or len(constants) != 2:
+def arithmetic(operator: str, left: object, right: object) -> Arithmetic | None:
+    """Of two constants, or of a constant and what is understood."""
+    known = [side for side in (left, right) if is_operand(side)]
+    constants = sum(is_constant(side) for side in known)
+    if operator not in _ARITHMETIC or len(known) != 2 or not constants:
         return None
-    return Arithmetic(cast(ArithmeticOperator, operator), *constants)
+    if constants == 1 and operator not in _WITH_A_COLUMN:
+        return None
+    return Arithmetic(cast(ArithmeticOperator, operator), *known)
+
+
+def is_operand(node: object) -> TypeGuard[Term]:
+    return isinstance(node, Term) and not isinstance(node, Opaque)
 
 
 def hex_bytes(token: Token) -> bytes:
@@ -74,11 +86,16 @@ def _is_nan(term: Term) -> Predicate:
     return Compare("<=>", term, Cast(Literal("NaN", STRING), DOUBLE))
 
 
-_ONE_ARGUMENT: dict[str, Callable[[Term], Predicate]] = {"isnull": IsNull, "isnotnull": IsNotNull, "isnan": _is_nan}
+_ONE_ARGUMENT: dict[str, Callable[[Term], Predicate | Term]] = {
+    "isnull": IsNull,
+    "isnotnull": IsNotNull,
+    "isnan": _is_nan,
+    "to_date": lambda term: Cast(term, DATE),
+}
 
 
 def is_known_function(word: str) -> bool:
-    return word in _TEXT_FUNCTIONS or word in _ONE_ARGUMENT or is_type_name(word)
+    return word in _TEXT_FUNCTIONS or word in _ONE_ARGUMENT or word in functions.NAMES or is_type_name(word)
 
 
 def known_call(word: str, arguments: list[Term]) -> Term | Predicate | None:
@@ -89,4 +106,6 @@ def known_call(word: str, arguments: list[Term]) -> Term | Predicate | None:
             return _ONE_ARGUMENT[word](term)
         case [term] if is_type_name(word):
             return Cast(term, parse_type(word))
+    if word in functions.NAMES and all(map(is_operand, arguments)) and not all(map(is_constant, arguments)):
+        return Function(word, tuple(arguments))
     return None

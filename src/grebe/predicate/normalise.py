@@ -2,7 +2,7 @@
 
 - NOT is pushed down to where it can vanish: `NOT a < 1` is `a >= 1`, which holds for NULL too, and for NaN since Spark orders it.
 - AND and OR are flat, without repetition, in a fixed order; constants are gone as far as SQL's three values allow.
-- The literal stands on the right, and columns are freed from exact casts (`unwrap`).
+- The literal stands on the right, and columns are freed from casts and functions where that is exact (`unwrap`).
 - LIKE is equality, a prefix, a suffix or a part where that says the same; IN of one value is `=`.
 
 Every rule keeps the value in every row, NULL included. Applying it twice changes nothing.
@@ -18,6 +18,7 @@ from grebe.predicate.tree import (
     NULL,
     TRUE,
     And,
+    Call,
     Cast,
     Compare,
     Constant,
@@ -39,7 +40,7 @@ from grebe.predicate.tree import (
     TruthOf,
 )
 from grebe.predicate.types import BOOLEAN
-from grebe.predicate.unwrap import unwrapped_compare, unwrapped_in
+from grebe.predicate.unwrap import unwrapped_compare, unwrapped_in, unwrapped_start, without_nulls_of_its_own
 
 _INVERSE: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _TRUTH = {True: Literal(True, BOOLEAN), False: Literal(False, BOOLEAN)}
@@ -152,6 +153,8 @@ def _compare_with(operator: Operator, left: Term, right: Literal) -> Predicate:
 def _nullness(term: Term, null: bool) -> Predicate:
     if isinstance(term, Literal):
         return Constant((term.value is None) == null)
+    if isinstance(term, Call | Cast):
+        term = without_nulls_of_its_own(term)
     return IsNull(term) if null else IsNotNull(term)
 
 
@@ -189,6 +192,9 @@ def _text_match(predicate: Predicate, negated: bool) -> Predicate:
         case Like(_, pattern, escape):
             inside: Predicate = Like(term, pattern, escape)
         case StartsWith(_, text):
+            whole = unwrapped_start(term, text) if isinstance(term, Call) else None
+            if whole is not None:
+                return _normal(whole, negated)
             inside = StartsWith(term, text)
         case EndsWith(_, text):
             inside = EndsWith(term, text)

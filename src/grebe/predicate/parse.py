@@ -1,8 +1,8 @@
 """SQL text, in Spark's dialect, to a predicate.
 
 The grammar of predicates is Spark's own, with its precedence: `a = b IS NULL` means `(a = b) IS NULL`. Whatever is no
-predicate that Grebe understands (functions, arithmetic on columns, CASE, subqueries) is handed to sqlglot, which checks it and
-finds its columns, and becomes an opaque term with its text.
+predicate that Grebe understands (most functions, arithmetic of two columns, CASE, subqueries) is handed to sqlglot, which checks it
+and finds its columns, and becomes an opaque term with its text.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,10 @@ from grebe.predicate.grammar import (
     BINDING,
     COMPARISONS,
     KEYWORD_VALUES,
-    constant_arithmetic,
+    arithmetic,
     hex_bytes,
     is_known_function,
+    is_operand,
     known_call,
     negated,
 )
@@ -239,7 +240,7 @@ class _Parser(Cursor):
         while (binding := BINDING.get(self.here.operator, -1)) >= loosest:
             operator = self.advance().operator
             right = self._binary(binding + 1)
-            left = self._piece(constant_arithmetic(operator, left.node, right.node), left.start)
+            left = self._piece(arithmetic(operator, left.node, right.node), left.start)
         return left
 
     def _unary(self) -> _Piece:
@@ -248,8 +249,10 @@ class _Parser(Cursor):
             if sign == "-" and self.here.kind == "number":
                 return self._postfix(self._piece(number(self.advance(), negative=True), start))
             inner = self._unary()
-            if isinstance(inner.node, Term) and is_constant(inner.node) and sign != "~":
-                return self._piece(inner.node if sign == "+" else Negative(inner.node), start)
+            if sign == "-" and is_operand(inner.node):
+                return self._piece(Negative(inner.node), start)
+            if sign == "+" and is_operand(inner.node) and is_constant(inner.node):
+                return self._piece(inner.node, start)
             return self._piece(None, start)
         return self._postfix(self._primary())
 

@@ -17,6 +17,7 @@ from grebe.predicate.tree import (
     Constant,
     Contains,
     EndsWith,
+    Function,
     Holds,
     In,
     IsNotNull,
@@ -107,6 +108,8 @@ def _term(term: Term) -> str:
             return f"({_term(left)} {operator} {_term(right)})"
         case Negative(inner):
             return f"-({_term(inner)})"
+        case Function(name, arguments):
+            return f"{name}({', '.join(map(_term, arguments))})"
         case TruthOf(predicate):
             return f"({_predicate(predicate)})"
         case Opaque(text):

@@ -3,7 +3,8 @@
 A tree is made by `parse` or `builder`, given types and Spark's implicit casts by `bind`, brought to one form by `normalise`, and
 then read by index probes and by `evaluate`. Nodes are frozen values: equal trees compare equal and hash alike.
 
-What is not understood becomes an `Opaque` term. It can never prune, and evaluating it is refused.
+What is not understood becomes an `Opaque` term. It can never prune, and evaluating it is refused. A `Call` is an opaque term that
+some know more of: what it says of the column inside.
 """
 
 import struct as binary_layout
@@ -91,7 +92,7 @@ class Cast(Term):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(Term):
-    """Arithmetic on constants, folded by binding. (Arithmetic on columns is opaque.)"""
+    """Arithmetic as it is written. Binding computes constants, and makes a `Call` of a column and a constant."""
 
     operator: ArithmeticOperator
     left: Term
@@ -100,9 +101,17 @@ class Arithmetic(Term):
 
 @dataclass(frozen=True, slots=True)
 class Negative(Term):
-    """The minus sign before a constant that is not itself a number: `-(1 + 2)`."""
+    """The minus sign before what is not itself a number: `-(1 + 2)`, `-a`."""
 
     term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Term):
+    """A function as it is written. Binding makes a `Call` of it, or leaves it opaque."""
+
+    name: str
+    arguments: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,23 @@ class Opaque(Term):
 
     text: str
     columns: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Opaque):
+    """A function of one term and of constants, which keeps the order of its values or reverses it. `functions` makes them.
+
+    Whoever does not know the function takes it for the opaque term that it is. `inverses` knows which values of the term it makes a
+    value of, so `normalise` can do away with it where that is exact, and `weaker` can say something of the column where it is not.
+    """
+
+    name: str
+    term: Term
+    arguments: tuple[Value, ...] = ()
+    type: Type
+    mode: CastMode = "legacy"
+    """What becomes of a number that does not fit: `ansi` raises, `legacy` wraps around."""
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +266,8 @@ def walk(node: Term | Predicate) -> Iterator[Term | Predicate]:
                 pending.append(inner)
             case Arithmetic(_, left, right):
                 pending += (right, left)
+            case Function(_, arguments):
+                pending.extend(reversed(arguments))
             case Predicate():
                 pending.extend(reversed(terms_of(here)))
 
@@ -271,6 +299,18 @@ def type_of(term: Term) -> Type | None:
             return kind
         case Cast(_, to):
             return to
+        case Call():
+            return term.type
         case TruthOf():
             return BOOLEAN
     return None
+
+
+def never(term: Term) -> Predicate:
+    """False, but NULL where the term is NULL."""
+    return And((IsNull(term), NULL))
+
+
+def always(term: Term) -> Predicate:
+    """True, but NULL where the term is NULL."""
+    return Or((IsNotNull(term), NULL))

@@ -1,32 +1,43 @@
-"""Columns freed from casts, so that an index of the column can answer.
+"""Columns freed from casts and functions, so that an index of the column can answer.
 
 `CAST(a AS bigint) < 10` is `a < 10` for an int, and `CAST(a AS decimal(11,1)) = 5.5` is never true. This holds for casts that never
 fail, keep the order, and keep different values different: the white list below. For the literal, the greatest value of the column's
-type that is not above it is found; everything else follows from that.
+type that is not above it is found; everything else follows from that. Functions, and casts that give many values the same, are
+turned round by `inverses` and `prefixes`: `year(d) = 2020` is `d >= DATE '2020-01-01' AND d < DATE '2021-01-01'`.
+
+One function is taken off at a time; whoever normalises the result takes off the next.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
 
+from grebe.predicate import prefixes
+from grebe.predicate.bind import mirrored
+from grebe.predicate.functions import LINEAR
+from grebe.predicate.inverses import Preimage, astray, literal_at, preimage, steps_of
 from grebe.predicate.tree import (
     FALSE,
     NULL,
     And,
+    Call,
     Cast,
     Column,
     Compare,
     In,
     IsNotNull,
-    IsNull,
     Literal,
     Operator,
     Or,
     Predicate,
     Term,
+    always,
+    never,
+    type_of,
 )
 from grebe.predicate.types import INTEGRAL_BITS, Type, decimal_for_integral, integral_range
 from grebe.predicate.zones import MICROS_PER_DAY, zone
@@ -34,6 +45,8 @@ from grebe.predicate.zones import MICROS_PER_DAY, zone
 _EXACT = Context(prec=100, rounding=ROUND_FLOOR)
 _INTEGER_BITS_OF = {"float": 24, "double": 53}
 _DAYS_AROUND = 3
+_MANY_VALUES = 32
+"""Of a longer list only the ends are looked at, unless each value comes of just one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,54 +57,190 @@ class _Floor:
     exact: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A predicate about what is inside a function or cast. Not `exact`: it is true wherever the original is, and elsewhere too."""
+
+    predicate: Predicate
+    exact: bool = True
+
+
 def unwrapped_compare(operator: Operator, left: Term, right: Literal) -> Predicate | None:
-    """The same comparison on the bare column, or None where the cast must stay."""
-    if not (isinstance(left, Cast) and isinstance(left.term, Column) and left.term.type and right.value is not None):
+    """The same comparison on what is inside, or None where the cast or function must stay."""
+    if not isinstance(left, Cast | Call):
         return None
-    column, kind = left.term, left.term.type
-    floor = _floor(kind, left, right.value)
-    if floor is None:
-        return None
-    bound = Literal(floor.value, kind)
-    match operator:
-        case "=" | "<=>":
-            return Compare(operator, column, bound) if floor.exact else FALSE if operator == "<=>" else never(column)
-        case "<>":
-            return Compare("<>", column, bound) if floor.exact else always(column)
-        case "<=" | "<":
-            if floor.value is None:
-                return never(column)
-            return Compare("<" if floor.exact and operator == "<" else "<=", column, bound)
-    if floor.value is None:
-        return always(column)
-    return Compare(">=" if floor.exact and operator == ">=" else ">", column, bound)
+    step = step_of_compare(operator, left, right)
+    return step.predicate if step is not None and step.exact and is_total(left) else None
 
 
 def unwrapped_in(term: Term, values: tuple[Literal, ...]) -> Predicate | None:
-    if not (isinstance(term, Cast) and isinstance(term.term, Column) and term.term.type):
+    if not isinstance(term, Cast | Call):
         return None
-    column, kind = term.term, term.term.type
+    step = step_of_in(term, values)
+    return step.predicate if step is not None and step.exact and is_total(term) else None
+
+
+def unwrapped_start(term: Term, text: str) -> Predicate | None:
+    if isinstance(term, Call) and term.name == "left" and is_total(term):
+        return prefixes.starting(term.term, _length(term), text)
+    return None
+
+
+def without_nulls_of_its_own(term: Term) -> Term:
+    """What is NULL in just the same rows."""
+    while isinstance(term, Call | Cast) and astray(term) == FALSE:
+        term = term.term
+    return term
+
+
+def is_total(term: Cast | Call) -> bool:
+    """Whether it has a value for every value, and Spark never raises an error or wraps around."""
+    # Those casts of a column that can fail have no step.
+    return (isinstance(term, Cast) and isinstance(term.term, Column)) or astray(term) == FALSE
+
+
+def step_of_compare(operator: Operator, left: Cast | Call, right: Literal) -> Step | None:
+    """The comparison as one of what is inside, but for rows that are `astray`. None if there is no telling."""
+    inner, kind = left.term, type_of(left.term)
+    if kind is None or right.value is None or right.type != type_of(left):
+        return None
+    if isinstance(left, Cast):
+        floor = _floor(kind, left, right.value)
+        if floor is not None:
+            return Step(_by_floor(operator, inner, kind, floor))
+    elif left.name == "left" and isinstance(right.value, str):
+        return Step(prefixes.compared(operator, inner, _length(left), right.value))
+    found = preimage(left, right.value)
+    return None if found is None else _by_preimage(operator, inner, kind, found)
+
+
+def step_of_in(term: Cast | Call, values: Sequence[Literal]) -> Step | None:
+    inner, kind = term.term, type_of(term.term)
+    known = [value for value in values if value.value is not None]
+    if kind is None or any(value.type != type_of(term) for value in known):
+        return None
+    found = _among(term, inner, kind, known)
+    if found is None or len(known) == len(values):
+        return found
+    if isinstance(found.predicate, In):
+        return Step(In(inner, (*found.predicate.values, Literal(None, kind))), found.exact)
+    return Step(Or((found.predicate, NULL)), found.exact)
+
+
+def _among(term: Cast | Call, inner: Term, kind: Type, values: Sequence[Literal]) -> Step | None:
+    if isinstance(term, Cast):
+        kept = _floors(term, kind, values)
+        if kept is not None:
+            return Step(In(inner, kept) if kept else never(inner))
+    if len(values) > _MANY_VALUES and not (isinstance(term, Call) and term.name == LINEAR):
+        return _between_ends(term, values)
+    if isinstance(term, Call) and term.name == "left":
+        return Step(prefixes.among(inner, _length(term), [str(value.value) for value in values]))
+    found = [preimage(term, value.value) for value in values]
+    if None in found:
+        return None
+    known = [one for one in found if one is not None]
+    singles = tuple(literal_at(one.first, kind) for one in known if _single(one, kind))
+    parts = [_by_preimage("=", inner, kind, one).predicate for one in known if not _single(one, kind)]
+    if singles:
+        parts.append(In(inner, singles))
+    return Step(parts[0] if len(parts) == 1 else Or(tuple(parts)), all(one.exact for one in known))
+
+
+def _floors(cast: Cast, kind: Type, values: Sequence[Literal]) -> tuple[Literal, ...] | None:
+    """Those that are the cast of a value."""
     kept: list[Literal] = []
     for value in values:
-        if value.value is None:
-            kept.append(Literal(None, kind))
-            continue
-        floor = _floor(kind, term, value.value)
+        floor = _floor(kind, cast, value.value)
         if floor is None:
             return None
         if floor.exact:
             kept.append(Literal(floor.value, kind))
-    return In(column, tuple(kept)) if kept else never(column)
+    return tuple(kept)
 
 
-def never(term: Term) -> Predicate:
-    """False, but NULL where the term is NULL."""
-    return And((IsNull(term), NULL))
+def _between_ends(term: Cast | Call, values: Sequence[Literal]) -> Step | None:
+    ordered = sorted(values, key=lambda value: value.value)  # type: ignore[arg-type,return-value]  # of one type, and not NULL
+    ends = [step_of_compare(">=", term, ordered[0]), step_of_compare("<=", term, ordered[-1])]
+    parts = tuple(end.predicate for end in ends if end is not None)
+    return Step(And(parts), exact=False) if len(parts) == len(ends) else None
 
 
-def always(term: Term) -> Predicate:
-    """True, but NULL where the term is NULL."""
-    return Or((IsNotNull(term), NULL))
+def _length(call: Call) -> int:
+    length = call.arguments[0]
+    assert isinstance(length, int)
+    return length
+
+
+def _by_floor(operator: Operator, inner: Term, kind: Type, floor: _Floor) -> Predicate:
+    bound = Literal(floor.value, kind)
+    match operator:
+        case "=" | "<=>":
+            return Compare(operator, inner, bound) if floor.exact else FALSE if operator == "<=>" else never(inner)
+        case "<>":
+            return Compare("<>", inner, bound) if floor.exact else always(inner)
+        case "<=" | "<":
+            if floor.value is None:
+                return never(inner)
+            return Compare("<" if floor.exact and operator == "<" else "<=", inner, bound)
+    if floor.value is None:
+        return always(inner)
+    return Compare(">=" if floor.exact and operator == ">=" else ">", inner, bound)
+
+
+def _by_preimage(operator: Operator, inner: Term, kind: Type, found: Preimage) -> Step:
+    if found.falling:
+        operator = mirrored(operator)
+    if _single(found, kind):
+        return Step(Compare(operator, inner, literal_at(found.first, kind)), found.exact)
+    match operator:
+        case ">=":
+            made = _from(inner, kind, found.first)
+        case "<=":
+            made = _before(inner, kind, found.after)
+        case ">":
+            made = _from(inner, kind, found.after if found.exact else found.first)
+        case "<":
+            made = _before(inner, kind, found.first if found.exact else found.after)
+        case "<>":
+            empty = not found.exact or found.first == found.after
+            ends = (_before(inner, kind, found.first), _from(inner, kind, found.after))
+            made = always(inner) if empty else Or(ends)
+        case _:
+            made = _within(inner, kind, found.first, found.after)
+            made = And((IsNotNull(inner), made)) if operator == "<=>" else made
+    return Step(made, found.exact)
+
+
+def _within(inner: Term, kind: Type, first: int, after: int) -> Predicate:
+    lowest, highest = steps_of(kind)
+    if max(first, lowest) >= min(after, highest + 1):
+        return never(inner)
+    if first <= lowest:
+        return _before(inner, kind, after)
+    return (
+        And((_from(inner, kind, first), _before(inner, kind, after))) if after <= highest else _from(inner, kind, first)
+    )
+
+
+def _single(found: Preimage, kind: Type) -> bool:
+    """One value, and the type has it."""
+    lowest, highest = steps_of(kind)
+    return found.exact and found.after == found.first + 1 and lowest <= found.first <= highest
+
+
+def _from(inner: Term, kind: Type, first: int) -> Predicate:
+    lowest, highest = steps_of(kind)
+    if first > highest:
+        return never(inner)
+    return always(inner) if first <= lowest else Compare(">=", inner, literal_at(first, kind))
+
+
+def _before(inner: Term, kind: Type, after: int) -> Predicate:
+    lowest, highest = steps_of(kind)
+    if after <= lowest:
+        return never(inner)
+    return always(inner) if after > highest else Compare("<", inner, literal_at(after, kind))
 
 
 def _floor(kind: Type, cast: Cast, value: Any) -> _Floor | None:

@@ -30,6 +30,10 @@ normalised to `a >= 10 AND a IS NOT NULL`:
 
 In file 2 `a >= 10` may not be called ALL_MATCH even if its range were 10 to 20: its NULL rows make the comparison NULL.
 
+**What is not exact.** A leaf knows columns, not functions of them. Where it cannot tell, the predicate may still have a weaker form
+about the bare column (`weaker`), true wherever the predicate is: if no row makes that true, none makes the predicate true. That and
+no more is taken from it: it can rule a unit out, and never say that all of its rows match.
+
 Verdicts of many units are numpy arrays of small integers, so that a table of a million files is judged in a few passes.
 """
 
@@ -40,6 +44,7 @@ from typing import TypeAlias
 import numpy as np
 
 from grebe.predicate.tree import And, Constant, Not, Or, Predicate
+from grebe.predicate.weaker import weaker
 
 
 class Verdict(IntEnum):
@@ -101,4 +106,6 @@ def judge(predicate: Predicate, units: int, leaf: Leaf) -> Verdicts:
         return answer
     if isinstance(predicate, Not):
         return opposite(judge(predicate.predicate, units, leaf))
-    return same(Verdict.MUST_READ, units)
+    unsure = same(Verdict.MUST_READ, units)
+    implied = weaker(predicate)
+    return unsure if implied is None else both(unsure, judge(implied, units, leaf))

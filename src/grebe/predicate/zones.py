@@ -60,6 +60,10 @@ _SHORT_NAMES = {  # those of java.time.ZoneId.SHORT_IDS
     "VST": "Asia/Ho_Chi_Minh",
 }
 
+_NAMES_OF_UTC = frozenset({"UCT", "Universal", "Zulu", "Greenwich", "GMT0"})
+GREATEST_OFFSET = 18 * 3_600 * MICROS_PER_SECOND
+"""No zone of java.time is farther from UTC, whatever its rules and whoever's version of them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zone:
@@ -70,8 +74,16 @@ class Zone:
 
     def to_local(self, instants: Micros) -> Micros:
         """What a clock on the wall shows, as microseconds since 1970 on that clock."""
-        here = self._wrapped(instants)
-        return instants + self.offsets[np.searchsorted(self.changes, here, side="right")]
+        return instants + self.offsets_at(instants)
+
+    def local_days(self, instants: Micros) -> Micros:
+        """The days that a calendar on the wall shows, up to the ends of time, where clocks would overflow."""
+        days = instants // MICROS_PER_DAY
+        return days + (instants - days * MICROS_PER_DAY + self.offsets_at(instants)) // MICROS_PER_DAY
+
+    def offsets_at(self, instants: Micros) -> Micros:
+        """How far clocks are ahead of UTC."""
+        return self.offsets[np.searchsorted(self.changes, self._wrapped(instants), side="right")]
 
     def to_instant(self, local: Micros) -> Micros:
         """The instant at which the clock shows this. Shown twice: the first. Skipped: as if the clock had not changed yet."""
@@ -98,7 +110,7 @@ class Zone:
 
     def _wrapped(self, times: Micros) -> Micros:
         """The same times, those beyond the table moved back by whole calendar cycles into its last one."""
-        beyond = times - (_FAR_FUTURE + MICROS_PER_DAY)
+        beyond = np.maximum(times, _FAR_FUTURE) - (_FAR_FUTURE + MICROS_PER_DAY)
         return (
             np.where(beyond > 0, times - beyond // _CALENDAR_CYCLE * _CALENDAR_CYCLE, times)
             if len(self.changes)
@@ -121,6 +133,15 @@ def fixed_offset(name: str) -> int | None:
     if minutes > 59 or seconds > 59 or total > 18 * 3600:
         return None
     return (-total if parts[1] == "-" else total) * MICROS_PER_SECOND
+
+
+def constant_offset(name: str) -> int | None:
+    """The offset of a zone that has never had another, in microseconds. Where it may have had one: None."""
+    name = _SHORT_NAMES.get(name, name)
+    offset = fixed_offset(name)
+    if offset is None and (name.startswith("Etc/") or name in _NAMES_OF_UTC):
+        return int(zone(name).offsets[0])
+    return offset
 
 
 def zone(name: str, times: Micros | None = None) -> Zone:

@@ -12,11 +12,13 @@ from typing import Any
 
 from grebe.errors import Unsupported
 from grebe.formats.spark_types import arrow_type
+from grebe.predicate import functions
 from grebe.predicate.arrow_types import from_arrow
 from grebe.predicate.like import simplified
 from grebe.predicate.normalise import normalise
 from grebe.predicate.tree import (
     And,
+    Call,
     Cast,
     CastMode,
     Column,
@@ -55,6 +57,19 @@ _COMPARISONS: dict[str, Operator] = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
+_FUNCTIONS = {
+    "Year": "year",
+    "TruncTimestamp": "date_trunc",
+    "TruncDate": "trunc",
+    "Substring": "substring",
+    "DateAdd": "date_add",
+    "DateSub": "date_sub",
+    "UnixSeconds": "unix_seconds",
+    "UnixMillis": "unix_millis",
+    "UnixMicros": "unix_micros",
+}
+_ARITHMETIC = {"Add": "+", "Subtract": "-", "Multiply": "*"}
+_COLLATIONS = "__COLLATIONS"
 _MODES: dict[str, CastMode] = {"ANSI": "ansi", "LEGACY": "legacy", "TRY": "try"}
 _TEXTS: dict[str, Callable[[Term, str], Predicate]] = {
     "StartsWith": StartsWith,
@@ -66,6 +81,8 @@ _TEXTS: dict[str, Callable[[Term, str], Predicate]] = {
 @functools.lru_cache(maxsize=4096)
 def type_of_json(text: str) -> Type:
     """Of Spark's JSON of a type; `OTHER` for those that Grebe does not compare, collated strings among them."""
+    if _COLLATIONS in text:  # of texts inside a struct Spark writes the collation not into their type but beside it
+        return OTHER
     try:
         return from_arrow(arrow_type(json.loads(text)))
     except Unsupported:
@@ -113,9 +130,24 @@ def term(expression: Json, columns: Columns) -> Term:
             inner = term(part, columns)
             if to.is_scalar and not isinstance(inner, Opaque):
                 return Cast(inner, to, _MODES[mode], zone or "")
+        case ["f", name, kind, mode, zone, *arguments]:
+            terms = [term(argument, columns) for argument in arguments]
+            made = _call(name, terms, _MODES.get(mode, "legacy"), zone or "")
+            if made is not None and made.type == type_of_json(kind):
+                return made
         case [str(name), *_] if name in _COMPARISONS or name in ("And", "Or", "Not", "IsNull", "IsNotNull", "In"):
             return TruthOf(predicate(expression, columns))
     return Opaque(_label(expression), tuple(_references(expression, columns)))
+
+
+def _call(name: str, arguments: list[Term], mode: CastMode, zone: str) -> Call | None:
+    if mode == "try":
+        return None
+    if name == "UnaryMinus":
+        return functions.negative(arguments[0], mode)
+    if name in _ARITHMETIC:
+        return functions.arithmetic(_ARITHMETIC[name], arguments[0], arguments[1], mode)
+    return functions.call(_FUNCTIONS[name], arguments, zone)
 
 
 def one_of(path: Path, kind: str, values: list[str | bool]) -> Predicate:
@@ -151,7 +183,7 @@ def _value(kind: Type, value: str | bool | None) -> Value:
 
 
 def _label(expression: Json) -> str:
-    return str(expression[1]) if expression[0] == "?" else str(expression[0])
+    return str(expression[1]) if expression[0] in ("?", "f") else str(expression[0])
 
 
 def _references(expression: Json, columns: Columns) -> list[Path]:
