@@ -212,6 +212,11 @@ def test_texts_come_in_any_arrow_form() -> None:
     assert keys.codes(texts[1:3]).tolist() == expected[1:3]
 
 
+def test_half_a_character_is_a_question_mark_as_in_java() -> None:
+    keys = _keys(STRING, separators_of(pa.array(["?", "a"])))
+    assert keys.code("\ud800") == keys.code("?")
+
+
 def test_separators_are_few_distinct_and_short() -> None:
     sample = pa.array(["b" * 1_000_000 + str(i % 5) for i in range(10)] + [f"{i:06d}" for i in range(1_000)])
     separators = separators_of(sample, 64)

@@ -62,7 +62,8 @@ class Keys:
     def code(self, value: Value) -> int:
         """Of a literal in its physical form; what the column's type cannot hold gets the code of its neighbour."""
         if self._ranks is not None:
-            data = value.encode() if isinstance(value, str) else value
+            # Java, too, writes a question mark for half a character.
+            data = value.encode(errors="replace") if isinstance(value, str) else value
             return int(self._ranks.codes(pa.array([data], pa.large_binary()))[0])
         assert isinstance(value, bool | int | float | Decimal)
         if self.type.is_floating:

@@ -44,6 +44,8 @@ def tidy(
     """Of pairs in any order, with repetitions."""
     ids, local = _numbered(files)
     low, high = unsigned(np.ascontiguousarray(lows, np.int64)), unsigned(np.ascontiguousarray(highs, np.int64))
+    if weights is not None:
+        weights = np.maximum(weights, 1)
     if (low == high).all():
         return _keys(low, local, weights, ids)
     return _stretches(low, high, local, np.ones(len(low)) if weights is None else weights.astype(np.float64), ids)

@@ -85,25 +85,33 @@ class Ranks:
 
     def codes(self, values: pa.Array) -> NDArray[np.int64]:
         texts = values.cast(pa.large_binary())
-        ranks = self._ranks(texts)
-        place = _Texts.of(texts).word(self.common[ranks]) >> np.uint64(8)
+        seen = _Texts.of(texts)
+        ranks = self._ranks(texts, seen.word(len(self.prefix)))
+        place = seen.word(self.common[ranks]) >> np.uint64(8)
         spread = (place - self.floor[ranks]).astype(np.float64) * self.scale[ranks]
         within = np.minimum(spread.astype(np.int64), (1 << _PLACE_BITS) - 1)
         return (ranks << _PLACE_BITS) + within
 
-    def _ranks(self, texts: pa.Array) -> NDArray[np.int64]:
-        """How many separators are less than each text."""
-        head = _Texts.of(texts).word(len(self.prefix))
-        low = np.searchsorted(self.heads, head, "left")
-        high = np.searchsorted(self.heads, head, "right")
+    def _ranks(self, texts: pa.Array, heads: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """How many separators are less than each text, of which `heads` are the eight bytes where the prefix ends."""
+        low = np.searchsorted(self.heads, heads, "left")
+        high = np.searchsorted(self.heads, heads, "right")
         if self.prefix:
             beginning = pc.binary_slice(texts, 0, len(self.prefix))
             before = np.asarray(pc.less(beginning, self.prefix))
             behind = np.asarray(pc.greater(beginning, self.prefix))
             low = np.where(before, 0, np.where(behind, len(self.heads), low))
             high = np.where(before, 0, np.where(behind, len(self.heads), high))
-        # Few are left as a rule: those that share eight bytes with a separator.
+        # Few are left as a rule: those that share eight bytes with a separator. What they have beyond all separators is not copied.
         left = np.flatnonzero(low < high)
+        if len(left):
+            longest = int(pc.max(pc.binary_length(self.separators)).as_py())
+            low[left] = self._sought(pc.binary_slice(texts.take(pa.array(left)), 0, longest + 1), low[left], high[left])
+        return low
+
+    def _sought(self, texts: pa.Array, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same between two bounds each, by halving."""
+        left = np.arange(len(texts))
         while len(left):
             middle = (low[left] + high[left]) // 2
             less = np.asarray(pc.less(self.separators.take(pa.array(middle)), texts.take(pa.array(left))))
@@ -127,11 +135,9 @@ def shortened(ordered: pa.Array) -> pa.Array:
     length = np.minimum(needed, np.minimum(texts.lengths(), _LONGEST))
     cut = [text[:n] for text, n in zip(ordered.to_pylist(), length.tolist(), strict=True)]
     prefix = cut[0][: int(shared.min(initial=len(cut[0])))]
-    distinct = pa.array(sorted({prefix, *cut}), pa.large_binary())
     stem = prefix.rstrip(b"\xff")
-    return pa.concat_arrays(
-        [distinct, pa.array([stem[:-1] + bytes([stem[-1] + 1])] if stem else [], pa.large_binary())]
-    )
+    behind = {stem[:-1] + bytes([stem[-1] + 1])} if stem else set()
+    return pa.array(sorted({prefix, *cut, *behind}), pa.large_binary())
 
 
 def _common_lengths(left: _Texts, right: _Texts) -> NDArray[np.int64]:
