@@ -28,7 +28,7 @@ _PLAIN, _PLAIN_OF_ONE, _SORT = "plain aggregation", "plain aggregation of it", "
 
 
 def build(stage: Stage) -> None:
-    rows, files, runs = stage.scale.pick((400_000, 8, 1), (8_000_000, 32, 4))
+    rows, files, runs = stage.scale.pick((200_000, 8, 1), (8_000_000, 32, 4))
     table = tables.mixed(stage.spark, rows, files)
     contestants: dict[str, Contestant] = {
         "sketches": stage.creation(table, grebe.Skipping("all", *SKETCHES)),
@@ -71,7 +71,7 @@ def _sorted(stage: Stage, table: Path, column: str) -> None:
 
 def _in_small_heap(stage: Stage) -> None:
     """At full scale the attribute alone is larger than the heap."""
-    rows, files, heaps = stage.scale.pick((1_000_000, 8, []), (72_000_000, 180, [_LARGE_HEAP]))
+    rows, files, heaps = stage.scale.pick((500_000, 8, []), (72_000_000, 180, [_LARGE_HEAP]))
     table = tables.times(rows, files)
     attribute = rows * KEY_BYTES
     seconds, watched = in_fresh_process(_sieve_of_times, str(table), _SMALL_HEAP).value

@@ -36,7 +36,7 @@ _TIMES = {
 
 
 def queries(stage: Stage) -> None:
-    factor, parts, runs = stage.scale.pick((0.1, 16, 3), (1, 64, 7))
+    factor, parts, runs = stage.scale.pick((0.05, 8, 2), (1, 64, 7))
     for layout, source in (
         ("as generated", tables.line_items(factor, parts)),
         ("in no order", tables.thrown_line_items(factor, parts)),
@@ -46,7 +46,7 @@ def queries(stage: Stage) -> None:
         _registered(stage, source, f"line items {layout}", "lineitem", bounds, by_date)
         _race(stage, f"TPC-H Q6, rows {layout}", tpch.query(6), runs)
 
-    rows, files = stage.scale.pick((400_000, 50), (4_000_000, 200))
+    rows, files = stage.scale.pick((300_000, 50), (4_000_000, 200))
     bounds = grebe.Skipping(_BOUNDS, grebe.MinMax("event_time"), grebe.MinMax("flight"))
     by_time, by_flight = grebe.Sieve("by_time", on="event_time"), grebe.Skipping("by_flight", grebe.Bloom("flight"))
     _registered(stage, tables.flights(rows, files), "flights", "flights", bounds, by_time, by_flight)
