@@ -95,6 +95,9 @@ ANSWERED = {
     "SELECT count(*) FROM t WHERE v < 3001": False,
     "SELECT count(*) FROM t WHERE c IN ('c0', 'c1', 'c2', 'c3')": False,  # the NULLs are in every file
     "SELECT min(m), max(m) FROM t": True,
+    "SELECT count(v), count(m) FROM t": False,  # no index knows both
+    "SELECT count(v), max(v) FROM t": True,
+    "SELECT min(t), max(t), count(t) FROM t": True,
     "SELECT sum(v) FROM t": False,
     "SELECT m, count(*) FROM t GROUP BY m": False,
 }

@@ -62,9 +62,10 @@ final class Expressions {
         json.text("count(1)");
         return;
       }
-      if (simple && (function instanceof Min || function instanceof Max) && arguments.get(0) instanceof AttributeReference) {
+      if (simple && (function instanceof Min || function instanceof Max || function instanceof Count)
+          && arguments.get(0) instanceof AttributeReference) {
         long id = ((AttributeReference) arguments.get(0)).exprId().id();
-        json.text((function instanceof Min ? "min(#" : "max(#") + id + ")");
+        json.text((function instanceof Min ? "min(#" : function instanceof Max ? "max(#" : "count(#") + id + ")");
         return;
       }
     }

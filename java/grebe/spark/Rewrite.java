@@ -135,7 +135,7 @@ final class Rewrite {
 
   private static Object number(String text, String type) {
     switch (type) {
-      case "long":
+      case "long": case "timestamp": case "timestamp_ntz":
         return Long.valueOf(text);
       case "integer": case "date":
         return Integer.valueOf(text);

@@ -59,7 +59,7 @@ class FromMetadata:
     index: str
     table: str
     values: tuple[object, ...]
-    """Numbers, or None for NULL; a date as its days since 1970."""
+    """Numbers, or None for NULL; a date as its days since 1970, a timestamp as its microseconds."""
     name: str = ""
     """The relation, as the query names it."""
 

@@ -193,7 +193,7 @@ class Extents:
 
 def _is_whole(kind: Type) -> bool:
     """Values that a plan can be given as constants."""
-    return kind.is_integral or kind.name == "date"
+    return kind.is_integral or kind.is_datetime
 
 
 def numbers(column: pa.Array) -> npt.NDArray[np.int64]:
