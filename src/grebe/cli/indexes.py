@@ -1,4 +1,4 @@
-"""The verbs on one index that need only the log, and no Spark: `grebe show`, `grebe delete`, `grebe restore`."""
+"""The verbs on one index that need only the log, and no Spark: show, delete, restore, vacuum, cancel."""
 
 from dataclasses import asdict
 from typing import Any
@@ -11,9 +11,11 @@ from grebe.cli.verb import Verb
 from grebe.config import Config
 from grebe.files import canonical_uri
 from grebe.log.commit import Log
+from grebe.maintenance.cancel import cancel as cancel_operations
 from grebe.maintenance.delete import delete as delete_index
 from grebe.maintenance.delete import restore as restore_index
 from grebe.maintenance.logs import Place
+from grebe.maintenance.vacuum import vacuum as vacuum_indexes
 from grebe.store.opening import open_store
 
 
@@ -48,6 +50,29 @@ def restore(output: Output, /, name: str, **asked: Any) -> None:
     config = Config.load({})
     restore_index(_log(config, **asked), name, config.heartbeat_seconds)
     output.one({"name": name, "state": "ACTIVE"})
+
+
+@click.command("vacuum", cls=Verb)
+@table_argument
+@click.argument("name", required=False)
+@click.pass_obj
+def vacuum(output: Output, /, name: str | None, **asked: Any) -> None:
+    """Remove deleted indexes of TABLE (or just NAME) for good, and bytes that nobody can still be reading.
+
+    A reader may use what it knew for `micd_seconds`, a day unless set otherwise; younger bytes wait."""
+    config = Config.load({})
+    found = vacuum_indexes(_log(config, **asked), name, config.micd_seconds, config.heartbeat_seconds)
+    output.one(asdict(found))
+
+
+@click.command("cancel", cls=Verb)
+@table_argument
+@click.argument("name")
+@click.pass_obj
+def cancel(output: Output, /, name: str, **asked: Any) -> None:
+    """End operations on the index NAME of TABLE that died or are to be given up."""
+    ended = cancel_operations(_log(Config.load({}), **asked), name)
+    output.one({"name": name, "ended": [str(operation.verb) for operation in ended]})
 
 
 def _log(config: Config, table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Log:

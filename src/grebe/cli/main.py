@@ -18,6 +18,8 @@ VERBS = {
     "refresh": ("grebe.cli.making", "Bring indexes up to the table as it is now."),
     "delete": ("grebe.cli.indexes", "Take an index out of use; its bytes stay."),
     "restore": ("grebe.cli.indexes", "Put a deleted index back to use."),
+    "vacuum": ("grebe.cli.indexes", "Remove deleted indexes for good, and bytes out of use."),
+    "cancel": ("grebe.cli.indexes", "End an operation that died or is to be given up."),
     "doctor": ("grebe.cli.doctor", "Check Python, Java, Spark and a store: what works and what to do."),
 }
 

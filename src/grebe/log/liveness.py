@@ -54,7 +54,7 @@ def the_dead(store: Store, operations: list[Operation], clock: Clock) -> list[Op
     dead = [o for o in operations if is_gone(o.writer)]
     unsure = [o for o in operations if o not in dead]
     if unsure:
-        now = _store_time(store, clock)
+        now = store_time(store, clock)
         dead += [
             o for o in unsure if now - _last_sign(store, o) > o.heartbeat_seconds * 1000 + _COARSEST_STORE_CLOCK_MS
         ]
@@ -69,7 +69,7 @@ def is_gone(writer: Writer) -> bool:
     return now_there is None or (now_there != "" and now_there != writer.process_start)
 
 
-def _store_time(store: Store, clock: Clock) -> int:
+def store_time(store: Store, clock: Clock) -> int:
     marker = names.judge_path(clock.new_id())
     store.put(marker, b"")
     now = store.stat(marker).modified_ms

@@ -13,10 +13,13 @@ from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
+from grebe.maintenance.cancel import cancel
 from grebe.maintenance.create import create
 from grebe.maintenance.delete import delete, restore
 from grebe.maintenance.logs import Place
 from grebe.maintenance.refresh import refresh
+from grebe.maintenance.vacuum import Vacuumed, vacuum
+from grebe.spark.jobs import cancel_jobs
 from grebe.spark.source import spark_source
 from grebe.spark.stores import store_for
 from grebe.store.protocol import Store
@@ -82,6 +85,24 @@ class LakeTable:
         """Back in use, as it was when it was deleted."""
         restore(self._place.existing(), name, self._config.heartbeat_seconds)
         self._changed()
+
+    def vacuum(self, name: str | None = None) -> Vacuumed:
+        """Removes deleted indexes for good, and bytes that nobody can still be reading (`micd_seconds`): of one index, or all."""
+        log = self._place.find() if name is None else self._place.existing()
+        if log is None:
+            return Vacuumed((), 0, 0, 0)
+        found = vacuum(log, name, self._config.micd_seconds, self._config.heartbeat_seconds)
+        self._changed()
+        return found
+
+    def cancel(self, name: str) -> list[str]:
+        """Ends operations on this index that died or are to be given up, and the jobs of those that this session runs. Gives their
+        verbs."""
+        ended = cancel(self._place.existing(), name)
+        for operation in ended:
+            cancel_jobs(self._session, operation.id)
+        self._changed()
+        return [str(operation.verb) for operation in ended]
 
     def indexes(self) -> list[IndexInfo]:
         """All indexes of the table, by name."""
