@@ -16,6 +16,7 @@ VERBS = {
     "verify": ("grebe.cli.tables", "Whether the files of a table's indexes are as they were written."),
     "create": ("grebe.cli.making", "Create an index, in a Spark of its own."),
     "refresh": ("grebe.cli.making", "Bring indexes up to the table as it is now."),
+    "optimize": ("grebe.cli.making", "Merge the runs that refreshes have added to indexes."),
     "delete": ("grebe.cli.indexes", "Take an index out of use; its bytes stay."),
     "restore": ("grebe.cli.indexes", "Put a deleted index back to use."),
     "vacuum": ("grebe.cli.indexes", "Remove deleted indexes for good, and bytes out of use."),

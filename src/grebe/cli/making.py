@@ -1,4 +1,4 @@
-"""The verbs that build content: `grebe create` and `grebe refresh`. They start a Spark.
+"""The verbs that build content: `grebe create`, `grebe refresh` and `grebe optimize`. They start a Spark.
 
 The options of the kinds come from the fields of their classes, so that a kind of another package has them too.
 """
@@ -18,6 +18,7 @@ from grebe.cli.verb import Verb
 from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.registry import kind_named, kinds
 from grebe.log.describe import IndexInfo
+from grebe.maintenance.optimize import MODES as OPTIMIZE_MODES
 from grebe.maintenance.refresh import MODES
 from grebe.session.lake_table import LakeTable
 
@@ -110,6 +111,27 @@ def refresh(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) 
     _show(output, infos)
     if not infos:
         output.note("No index yet.")
+
+
+@click.command("optimize", cls=Verb)
+@click.argument("table")
+@click.argument("names", nargs=-1)
+@click.option(
+    "--mode",
+    type=click.Choice(OPTIMIZE_MODES),
+    default="quick",
+    show_default=True,
+    help="quick: merge small runs; full: make one of all.",
+)
+@_table_options
+@click.pass_obj
+def optimize(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) -> None:
+    """Lay the content of the indexes NAMES of TABLE (all, if none is named) out anew, without looking at the table."""
+    with _opened("Optimizing", **asked) as table:
+        infos = table.optimize(*names, mode=mode)
+    _show(output, infos)
+    if not infos:
+        output.note("Nothing to merge.")
 
 
 def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:

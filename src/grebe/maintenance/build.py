@@ -62,6 +62,10 @@ class Files:
     files: FileList
     ids: npt.NDArray[np.uint32]
 
+    @classmethod
+    def none(cls, source: SparkSource) -> "Files":
+        return cls(FileList.build(source.uri, [], [], []), np.empty(0, np.uint32))
+
     @property
     def covered(self) -> FileIds:
         return FileIds.of(self.ids)

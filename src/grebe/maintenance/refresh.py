@@ -1,20 +1,18 @@
 """Brings indexes up to the table as it is now: all that are named in one atomic commit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from grebe.errors import InvalidConfig, Unsupported
-from grebe.files import FileIds
-from grebe.indexes.kind import LOCATORS_CHANGED
+from grebe.errors import InvalidConfig
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, Change, IndexChanged, IndexSpec, Verb
+from grebe.log.entry import NO_FILES, Change, IndexSpec, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import ACTIVE, IndexState, TableState
-from grebe.maintenance.build import Built, Files, Planned, build, settled
+from grebe.maintenance.build import Files, Planned, settled
 from grebe.maintenance.create import planned_for
 from grebe.maintenance.operation import carry_out
 from grebe.maintenance.runs import Older, runs_of, to_merge
+from grebe.maintenance.steps import Step, carried_out, from_scratch
 from grebe.spark.source import SparkSource
 
 MODES = ("full", "incremental", "quick")
@@ -34,7 +32,7 @@ def refresh(
         state = log.reload().state  # after the begin entry: from here on nobody else replaces these indexes unnoticed
         files = settled(source, log, running)
         steps = [_step(source, log, state.indexes[name], files, mode) for name in wanted]
-        changed = _carried_out(source, log, running, [step for step in steps if step is not None], files)
+        changed = carried_out(source, log, running, [step for step in steps if step is not None], files)
 
         def changes(newest: TableState) -> Sequence[Change]:
             return of_indexes_still_there(newest, changed)
@@ -50,45 +48,15 @@ def require_mode(mode: str) -> None:
         raise InvalidConfig(f"refresh: mode is one of {', '.join(MODES)}, not {mode!r}", detail="VALUE")
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """What is to be done for one index. What was there when the work began must still be there, else another refresh was first:
-    a conflict."""
-
-    index: IndexState
-    planned: Planned | None
-    """None: nothing is built."""
-    files: Files
-    """To be read."""
-    remove: tuple[str, ...] = ()
-    uncover: FileIds = NO_FILES
-    revive: FileIds = NO_FILES
-    taken_over: FileIds = NO_FILES
-    """Files that come back and whose rows are written anew."""
-
-    def change(self, built: Built | None, version: int) -> IndexChanged:
-        return IndexChanged(
-            name=self.index.name,
-            version=version,
-            add=() if built is None else built.content,
-            remove=self.remove,
-            cover=NO_FILES if built is None else built.covered | self.taken_over,
-            uncover=self.uncover,
-            revive=self.revive,
-            table_version="",
-            properties=None if built is None else built.spec.properties,
-        )
-
-
-def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: str) -> _Step | None:
+def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: str) -> Step | None:
     """None where the index is as it should be."""
     anew = planned_for(source, kind_of(index.name, index.spec))
     if mode == "full" or not _reads_alike(index, anew.spec):
-        return _anew(index, anew, files)
+        return from_scratch(index, anew, files)
     now = files.covered
     new, back, gone = now - index.covered - index.dormant, now & index.dormant, index.covered - now
     if mode == "quick" or not new:
-        return _Step(index, None, files.only(NO_FILES), uncover=gone, revive=back) if gone or back else None
+        return Step(index, None, files.only(NO_FILES), uncover=gone, revive=back) if gone or back else None
     runs = runs_of(index)
     appended = files.only(new)
     share = appended.files.total_bytes / max(1, files.files.total_bytes)
@@ -96,48 +64,16 @@ def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: 
     existing = Older(index, log.store, tuple(runs), NO_FILES)
     if not merged:
         planned = Planned(anew.kind, index.spec, existing=existing)
-        return _Step(index, planned, appended, uncover=gone, revive=back)
+        return Step(index, planned, appended, uncover=gone, revive=back)
     if len(merged) < len(runs):
         older = Older(index, log.store, tuple(merged), NO_FILES)
-        return _Step(index, Planned(anew.kind, index.spec, older, existing), appended, older.paths, gone, back)
+        return Step(index, Planned(anew.kind, index.spec, older, existing), appended, older.paths, gone, back)
     # No run stays, so that rows of files that are gone can be left out for good.
     older = Older(index, log.store, tuple(merged), (index.dormant | gone) - back)
     planned = Planned(anew.kind, index.spec, older, existing)
-    return _Step(index, planned, appended, older.paths, gone, taken_over=back)
-
-
-def _anew(index: IndexState, planned: Planned, files: Files) -> _Step:
-    return _Step(index, planned, files, tuple(file.path for file in index.content), uncover=index.covered)
+    return Step(index, planned, appended, older.paths, gone, taken_over=back)
 
 
 def _reads_alike(index: IndexState, anew: IndexSpec) -> bool:
     """Whether new files are read as those were that the index holds rows of."""
     return all(index.spec.properties.get(name) == anew.properties.get(name) for name in ("reading", "where"))
-
-
-def _carried_out(
-    source: SparkSource, log: Log, running: Running, steps: Sequence[_Step], files: Files
-) -> list[IndexChanged]:
-    """Indexes that need the same files are built together."""
-    by_files: dict[FileIds, list[_Step]] = {}
-    for step in steps:
-        by_files.setdefault(step.files.covered if step.planned else NO_FILES, []).append(step)
-    changed: list[IndexChanged] = []
-    for together in by_files.values():
-        try:
-            built = _built(source, log, running, together)
-        except Unsupported as problem:
-            if problem.code != LOCATORS_CHANGED:
-                raise
-            together = [
-                _anew(one.index, planned_for(source, kind_of(one.index.name, one.index.spec)), files)
-                for one in together
-            ]
-            built = _built(source, log, running, together)
-        changed += [step.change(built.get(step.index.name), running.version) for step in together]
-    return changed
-
-
-def _built(source: SparkSource, log: Log, running: Running, steps: Sequence[_Step]) -> dict[str, Built]:
-    planned = {step.index.name: step.planned for step in steps if step.planned is not None}
-    return build(source, log, running, planned, steps[0].files) if planned else {}

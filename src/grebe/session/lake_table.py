@@ -17,6 +17,7 @@ from grebe.maintenance.cancel import cancel
 from grebe.maintenance.create import create
 from grebe.maintenance.delete import delete, restore
 from grebe.maintenance.logs import Place
+from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
 from grebe.maintenance.vacuum import Vacuumed, vacuum
 from grebe.spark.jobs import cancel_jobs
@@ -75,6 +76,14 @@ class LakeTable:
         if log is None:
             return []
         return self._committed(log, refresh(self._source, log, names, mode, self._config.heartbeat_seconds))
+
+    def optimize(self, *names: str, mode: str = "quick") -> list[IndexInfo]:
+        """Lays the content of these indexes (all, if none is named) out anew: `quick` merges small runs, `full` all of them. Gives
+        those that changed."""
+        log = self._place.find() if not names else self._place.existing()
+        if log is None:
+            return []
+        return self._committed(log, optimize(self._source, log, names, mode, self._config.heartbeat_seconds))
 
     def delete(self, name: str) -> None:
         """Out of use at once; `restore` brings it back."""

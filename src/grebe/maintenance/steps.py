@@ -1,0 +1,81 @@
+"""What a verb does to each of several indexes: content that is built, content that goes, and files that come and go with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grebe.errors import Unsupported
+from grebe.files import FileIds
+from grebe.indexes.kind import LOCATORS_CHANGED
+from grebe.indexes.registry import kind_of
+from grebe.log.commit import Log
+from grebe.log.entry import NO_FILES, IndexChanged
+from grebe.log.operation import Running
+from grebe.log.states import IndexState
+from grebe.maintenance.build import Built, Files, Planned, build
+from grebe.maintenance.create import planned_for
+from grebe.spark.source import SparkSource
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done for one index. What was there when the work began must still be there, else another refresh was first:
+    a conflict."""
+
+    index: IndexState
+    planned: Planned | None
+    """None: nothing is built."""
+    files: Files
+    """To be read."""
+    remove: tuple[str, ...] = ()
+    uncover: FileIds = NO_FILES
+    revive: FileIds = NO_FILES
+    taken_over: FileIds = NO_FILES
+    """Files that come back and whose rows are written anew."""
+    refreshes: bool = True
+    """Whether the index is as fresh as the table after it."""
+
+    def change(self, built: Built | None, version: int) -> IndexChanged:
+        return IndexChanged(
+            name=self.index.name,
+            version=version,
+            add=() if built is None else built.content,
+            remove=self.remove,
+            cover=NO_FILES if built is None else built.covered | self.taken_over,
+            uncover=self.uncover,
+            revive=self.revive,
+            table_version="" if self.refreshes else None,
+            properties=None if built is None else built.spec.properties,
+        )
+
+
+def carried_out(
+    source: SparkSource, log: Log, running: Running, steps: Sequence[Step], files: Files | None
+) -> list[IndexChanged]:
+    """Indexes that need the same files are built together. `files` are all that an index would be built of from scratch, should
+    new records be located otherwise than old ones; None: there are no new ones."""
+    by_files: dict[FileIds, list[Step]] = {}
+    for step in steps:
+        by_files.setdefault(step.files.covered if step.planned else NO_FILES, []).append(step)
+    changed: list[IndexChanged] = []
+    for together in by_files.values():
+        try:
+            built = _built(source, log, running, together)
+        except Unsupported as problem:
+            if problem.code != LOCATORS_CHANGED or files is None:
+                raise
+            together = [
+                from_scratch(one.index, planned_for(source, kind_of(one.index.name, one.index.spec)), files)
+                for one in together
+            ]
+            built = _built(source, log, running, together)
+        changed += [step.change(built.get(step.index.name), running.version) for step in together]
+    return changed
+
+
+def _built(source: SparkSource, log: Log, running: Running, steps: Sequence[Step]) -> dict[str, Built]:
+    planned = {step.index.name: step.planned for step in steps if step.planned is not None}
+    return build(source, log, running, planned, steps[0].files) if planned else {}
+
+
+def from_scratch(index: IndexState, planned: Planned, files: Files) -> Step:
+    return Step(index, planned, files, tuple(file.path for file in index.content), uncover=index.covered)
