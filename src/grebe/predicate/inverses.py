@@ -89,14 +89,18 @@ def astray(term: Term) -> Predicate:
     match term:
         case Column():
             return FALSE
-        case Cast(inner, to) | Call(term=inner, type=to):
-            own = _own_astray(term) if isinstance(term, Call) else _own_astray_of_cast(inner, to)
-            parts = (*own, astray(inner))
+        case Cast() | Call():
+            parts = (*own_astray(term), astray(term.term))
             return TRUE if TRUE in parts else _either([part for part in parts if part != FALSE])
     return TRUE
 
 
-def _own_astray_of_cast(inner: Term, to: Type) -> list[Predicate]:
+def own_astray(term: Cast | Call) -> list[Predicate]:
+    """The same, for what the outermost cast or function does."""
+    return _of_call_astray(term) if isinstance(term, Call) else _of_cast_astray(term.term, term.to)
+
+
+def _of_cast_astray(inner: Term, to: Type) -> list[Predicate]:
     source = type_of(inner)
     if source is not None and source.name == "date" and to.name in _MOMENTS:
         limit = steps_of(to)[1] // MICROS_PER_DAY - 1
@@ -104,7 +108,7 @@ def _own_astray_of_cast(inner: Term, to: Type) -> list[Predicate]:
     return [] if _never_fails(source, to) else [TRUE]
 
 
-def _own_astray(call: Call) -> list[Predicate]:
+def _of_call_astray(call: Call) -> list[Predicate]:
     inner = call.term
     kind = type_of(inner)
     if call.name == "trunc" and kind is not None:

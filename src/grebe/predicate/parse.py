@@ -360,6 +360,8 @@ class _Parser(Cursor):
             self.expect_sign(")")
             return self._piece(piece.node, start)
         at = self.at
+        if word == "extract" and self.next.word == "year" and self.ahead(2).word == "from":
+            word, self.at = "year", self.at + 2
         arguments = self._arguments() if is_known_function(word) else None
         node = known_call(word, arguments) if arguments else None
         if node is None:

@@ -19,7 +19,7 @@ import numpy as np
 from grebe.predicate import prefixes
 from grebe.predicate.bind import mirrored
 from grebe.predicate.functions import LINEAR
-from grebe.predicate.inverses import Preimage, astray, literal_at, preimage, steps_of
+from grebe.predicate.inverses import Preimage, astray, literal_at, own_astray, preimage, steps_of
 from grebe.predicate.tree import (
     FALSE,
     NULL,
@@ -28,6 +28,7 @@ from grebe.predicate.tree import (
     Cast,
     Column,
     Compare,
+    Constant,
     In,
     IsNotNull,
     Literal,
@@ -38,6 +39,7 @@ from grebe.predicate.tree import (
     always,
     never,
     type_of,
+    walk,
 )
 from grebe.predicate.types import INTEGRAL_BITS, Type, decimal_for_integral, integral_range
 from grebe.predicate.zones import MICROS_PER_DAY, zone
@@ -69,15 +71,23 @@ def unwrapped_compare(operator: Operator, left: Term, right: Literal) -> Predica
     """The same comparison on what is inside, or None where the cast or function must stay."""
     if not isinstance(left, Cast | Call):
         return None
-    step = step_of_compare(operator, left, right)
-    return step.predicate if step is not None and step.exact and is_total(left) else None
+    return _exact(left, step_of_compare(operator, left, right))
 
 
 def unwrapped_in(term: Term, values: tuple[Literal, ...]) -> Predicate | None:
     if not isinstance(term, Cast | Call):
         return None
-    step = step_of_in(term, values)
-    return step.predicate if step is not None and step.exact and is_total(term) else None
+    return _exact(term, step_of_in(term, values))
+
+
+def _exact(term: Cast | Call, step: Step | None) -> Predicate | None:
+    if step is None or not step.exact:
+        return None
+    if is_total(term):
+        return step.predicate
+    # What is inside may raise, or wrap around. It does so in the comparisons that are left, if they are all there is.
+    still_asked = not own_astray(term) and not any(isinstance(node, Constant) for node in walk(step.predicate))
+    return step.predicate if still_asked else None
 
 
 def unwrapped_start(term: Term, text: str) -> Predicate | None:
