@@ -98,8 +98,9 @@ def check(text: str, theirs: Answer, time_zone: str, ansi: bool, counts: Counter
     counts["ruled out"] += int((verdicts == Verdict.CANNOT_MATCH).sum())
 
 
-@pytest.mark.parametrize("ansi", [True, False], ids=["ansi", "legacy"])
-@pytest.mark.parametrize("time_zone", ZONES)
+@pytest.mark.parametrize(
+    ("time_zone", "ansi"), [("UTC", True), ("Pacific/Apia", True), *((zone, False) for zone in ZONES)]
+)
 def test_no_row_of_spark_s_is_contradicted(
     oracle: "SparkSession", frame: "DataFrame", time_zone: str, ansi: bool
 ) -> None:

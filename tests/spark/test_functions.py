@@ -81,7 +81,7 @@ def lake(spark: "SparkSession", folder: Path) -> Iterator[Lake]:
     with pytest.MonkeyPatch.context() as patched, configured(spark, settings), serving(spark, LENIENT) as served:
         patched.setattr("tests.spark.served.choose", noting)
         place = write(folder / "months", *map(month, range(MONTHS)))
-        kinds = [grebe.Lookup(f"by_{name}", on=name) for name in ("a", "t", "p", "d", "ts", "n", "s")]
+        kinds = [grebe.Lookup(f"by_{name}", on=name) for name in ("a", "p", "d", "ts", "s")]
         served.lake.table(place).create(*kinds, grebe.Lookup("by_x", on="st.x"))
         served.view("months", place)
         yield Lake(served, queries)
@@ -151,10 +151,8 @@ CASES = {
     "CAST(ts AS DATE) = DATE '2020-06-15'": ("by_ts", 1, 1),
     "trunc(d, 'QUARTER') = DATE '2020-04-01'": ("by_d", 3, 3),
     "date_add(d, 31) < DATE '2020-02-15'": ("by_d", 1, 1),
-    "to_date(n) = DATE '2020-02-29'": ("by_n", 1, 1),
     "substring(s, 1, 3) BETWEEN 'm03' AND 'm05'": ("by_s", 3, 3),
     "a + 1 = 305": ("by_a", 1, 1),
-    "-t = 5": ("by_t", 1, 1),
     "p - 0.5 = 25": ("by_p", 1, 1),
     "st.x - 1 IN (300, 1000)": ("by_x", 2, 2),
 }
@@ -221,11 +219,11 @@ def test_text_in_another_order_is_not_understood(lake: Lake, spark: "SparkSessio
         pytest.skip("Spark 3.5 has one collation")
     served = lake.served
     text = "STRING COLLATE UTF8_LCASE"
-    spark.sql(f"CREATE TABLE collated (k INT, c {text}, st STRUCT<x: {text}, y: STRING>) USING parquet")
+    spark.sql(f"CREATE TABLE collated (k INT, c {text}, st STRUCT<x: {text}>) USING parquet")
     try:
-        spark.sql("INSERT INTO collated SELECT id, 'ab', named_struct('x', 'ab', 'y', 'ab') FROM range(3)")
-        spark.sql("INSERT INTO collated SELECT id, 'AB', named_struct('x', 'AB', 'y', 'AB') FROM range(3)")
-        served.lake.table("collated").create(grebe.Lookup("by_k", on="k"), grebe.Lookup("by_y", on="st.y"))
+        spark.sql("INSERT INTO collated SELECT id, 'ab', named_struct('x', 'ab') FROM range(3)")
+        spark.sql("INSERT INTO collated SELECT id, 'AB', named_struct('x', 'AB') FROM range(3)")
+        served.lake.table("collated").create(grebe.Lookup("by_k", on="k"))
         either_case = [
             "c = 'AB'",
             "left(c, 1) = 'A'",
@@ -237,7 +235,8 @@ def test_text_in_another_order_is_not_understood(lake: Lake, spark: "SparkSessio
         seen = served.run(all_of("collated", [f"k = 1 AND {where}" for where in either_case]))
         assert "by_k" in seen.used
         assert seen.rows.total() == 2 * len(either_case)
-        assert served.run("SELECT * FROM collated WHERE st.y = 'AB'").rows.total() == 3
+        for relation in lake.queries[-1].relations:
+            assert {path[0] for term in opaque_terms(relation.predicate) for path in term.columns} in ({"c"}, {"st"})
     finally:
         spark.sql("DROP TABLE collated")
 
