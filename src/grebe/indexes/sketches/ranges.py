@@ -1,10 +1,13 @@
 """The codes that a column must have for a simple predicate to be true: closed ranges of `sieving.keys`."""
 
+import numpy as np
+
 from grebe.indexes.sieving.keys import Keys
 from grebe.indexes.sketches.columns import equal_values
 from grebe.indexes.sketches.min_max import next_text
 from grebe.indexes.sketches.protocol import On
-from grebe.predicate.tree import And, Column, Compare, Literal, Predicate, StartsWith
+from grebe.predicate.tree import And, Column, Compare, Literal, Predicate, StartsWith, Value
+from grebe.predicate.types import FLOAT
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 
@@ -18,13 +21,18 @@ def code_ranges(predicate: Predicate, on: On, keys: Keys) -> list[tuple[int, int
         case Compare(operator, Column(path, kind), Literal(value, of)) if (
             operator in ("<", "<=", ">", ">=") and path == on.path and kind == of == on.type and value is not None
         ):
-            code = keys.code(value)
+            code = _code(value, keys)
             return [(LEAST, code)] if operator in ("<", "<=") else [(code, GREATEST)]
         case StartsWith(Column(path, kind), text) if path == on.path and kind == on.type and text:
             beyond = next_text(text)
             return [(keys.code(text), GREATEST if beyond is None else keys.code(beyond))]
     values = equal_values(predicate, on.path, on.type)
-    return None if values is None else [(code, code) for code in sorted({keys.code(value) for value in values})]
+    return None if values is None else [(code, code) for code in sorted({_code(value, keys) for value in values})]
+
+
+def _code(value: Value, keys: Keys) -> int:
+    """A plan writes a float with the digits that tell it from other floats: as a double that is another number."""
+    return keys.code(float(np.float32(value)) if keys.type == FLOAT and isinstance(value, float) else value)
 
 
 def intersected(parts: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
