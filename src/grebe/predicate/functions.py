@@ -32,10 +32,18 @@ Implicit: TypeAlias = Callable[[Term, Type], Term]
 
 SECONDS, MILLIS, MICROS = "unix_seconds", "unix_millis", "unix_micros"
 UNITS_PER_MICROS = {SECONDS: 1_000_000, MILLIS: 1_000, MICROS: 1}
-NAMES = frozenset(
-    {"year", "date_trunc", "trunc", "substring", "substr", "left", "date_add", "date_sub", *UNITS_PER_MICROS}
-)
-"""By the names that they have in SQL."""
+ARGUMENTS = {
+    "year": 1,
+    "date_trunc": 2,
+    "trunc": 2,
+    "substring": 3,
+    "substr": 3,
+    "left": 2,
+    "date_add": 2,
+    "date_sub": 2,
+    **dict.fromkeys(UNITS_PER_MICROS, 1),
+}
+"""By the names that they have in SQL: how many arguments each takes."""
 LINEAR = "linear"
 """All arithmetic with a constant: its arguments are a factor and what is added."""
 

@@ -95,7 +95,7 @@ _ONE_ARGUMENT: dict[str, Callable[[Term], Predicate | Term]] = {
 
 
 def is_known_function(word: str) -> bool:
-    return word in _TEXT_FUNCTIONS or word in _ONE_ARGUMENT or word in functions.NAMES or is_type_name(word)
+    return word in _TEXT_FUNCTIONS or word in _ONE_ARGUMENT or word in functions.ARGUMENTS or is_type_name(word)
 
 
 def known_call(word: str, arguments: list[Term]) -> Term | Predicate | None:
@@ -106,6 +106,7 @@ def known_call(word: str, arguments: list[Term]) -> Term | Predicate | None:
             return _ONE_ARGUMENT[word](term)
         case [term] if is_type_name(word):
             return Cast(term, parse_type(word))
-    if word in functions.NAMES and all(map(is_operand, arguments)) and not all(map(is_constant, arguments)):
+    known = all(map(is_operand, arguments)) and not all(map(is_constant, arguments))
+    if known and functions.ARGUMENTS.get(word) == len(arguments):
         return Function(word, tuple(arguments))
     return None

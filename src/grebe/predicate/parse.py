@@ -362,7 +362,8 @@ class _Parser(Cursor):
         at = self.at
         if word == "extract" and self.next.word == "year" and self.ahead(2).word == "from":
             word, self.at = "year", self.at + 2
-        arguments = self._arguments() if is_known_function(word) else None
+        between = ("from", "for") if word in ("substring", "substr") else ()
+        arguments = self._arguments(*between) if is_known_function(word) else None
         node = known_call(word, arguments) if arguments else None
         if node is None:
             self.at = at
@@ -370,12 +371,12 @@ class _Parser(Cursor):
             self.skip_call_suffixes()
         return self._piece(node, start)
 
-    def _arguments(self) -> list[Term]:
+    def _arguments(self, *between: str) -> list[Term]:
         self.advance()
         if self.take_sign(")"):
             return []
         found = [self._term(self._or())]
-        while self.take_sign(","):
+        while self.take_sign(",") or self.take_word(*between):
             found.append(self._term(self._or()))
         self.expect_sign(")")
         return found

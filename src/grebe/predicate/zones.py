@@ -136,8 +136,10 @@ def fixed_offset(name: str) -> int | None:
 
 
 def constant_offset(name: str) -> int | None:
-    """The offset of a zone that has never had another, in microseconds. Where it may have had one: None."""
-    name = _SHORT_NAMES.get(name, name)
+    """The offset of a zone that has never had another, in microseconds. Where it may have had one: None.
+
+    Short names such as EST are not of these: newer versions of Java take them for places.
+    """
     offset = fixed_offset(name)
     if offset is None and (name.startswith("Etc/") or name in _NAMES_OF_UTC):
         return int(zone(name).offsets[0])
