@@ -34,7 +34,7 @@ from grebe.predicate.tree import (
     Term,
     opaque_terms,
 )
-from grebe.predicate.types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID, Type
+from grebe.predicate.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, Type
 from tests.indexes.sketch_cases import FIELDS, Field, Files, anywhere, near
 
 _OPERATORS: list[Operator] = ["=", "<=>", "<>", "<", "<=", ">", ">="]
@@ -137,6 +137,8 @@ class _Maker:
         if draw < 0.03:
             return Literal(None, VOID)
         value = self.value(field)
+        if field.kind == FLOAT and draw < 0.5:
+            return Literal(float(str(np.float32(value))), FLOAT)  # as a plan of Spark writes it
         return self._of_another_type(value, field.kind) if draw < 0.15 else Literal(value, field.kind)
 
     def _of_another_type(self, value: Any, kind: Type) -> Term:

@@ -155,7 +155,7 @@ def _built(
     owners = np.concatenate(
         [np.repeat(plan.ids[place], len(c) - c.null_count) for place, c in zip(run, columns, strict=True)]
     )
-    builder = PieceBuilder(sieve.number, keys, sieve.budget)
+    builder = PieceBuilder(sieve.number, keys, int(sieve.budget * 8 * len(values)))
     return [made for part in _by_range(chance, keys, values, owners) for made in builder(part)]
 
 
