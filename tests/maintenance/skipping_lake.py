@@ -169,4 +169,5 @@ def require_files(folder: Path, true: Truth, format: str = "parquet") -> dict[st
         # Times of text and of ORC reach farther in Spark than Grebe can read by itself, and some functions are Spark's alone.
         if format == "parquet" and not text.startswith("year("):
             assert set(table.scan(text, columns=["id"])["id"].to_pylist()) == ids, text
+            assert (table.count(text), table.exists(text)) == (len(ids), bool(ids)), text
     return pruned
