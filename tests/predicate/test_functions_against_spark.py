@@ -134,7 +134,7 @@ def contradict(session: "SparkSession", frame: "DataFrame", time_zone: str, ansi
 def test_no_row_of_spark_s_is_contradicted_at_length(
     oracle: "SparkSession", frame: "DataFrame", time_zone: str, ansi: bool
 ) -> None:
-    for seed in range(20):
+    for seed in range(10):
         contradict(oracle, frame, time_zone, ansi, 300, seed=10_000 + 100 * len(time_zone) + 2 * seed + ansi)
 
 
