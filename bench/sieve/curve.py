@@ -75,4 +75,5 @@ def _parts(column: Column) -> Iterator[pa.RecordBatch]:
 def _payloads(budget: float, rows: pa.RecordBatch) -> list[bytes]:
     keys = keys_for(from_arrow(pa.int64()))
     assert keys is not None
-    return [one.as_py() for made in PieceBuilder(0, keys, budget)([rows]) for one in made.column(PAYLOAD)]
+    size = int(budget * 8 * rows.num_rows)
+    return [one.as_py() for made in PieceBuilder(0, keys, size)([rows]) for one in made.column(PAYLOAD)]

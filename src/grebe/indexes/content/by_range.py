@@ -1,5 +1,6 @@
 """Rows sorted as a whole, in Spark: DataFrame in, DataFrame out, each partition a range of the first column."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grebe.indexes.classic import functions
@@ -15,12 +16,14 @@ _MOST_RANGES = 1024
 _SEED = 42
 
 
-def by_range(frame: "DataFrame", key: Chosen, others: list[str], parts: int, rows: int) -> tuple["DataFrame", bool]:
+def by_range(
+    frame: "DataFrame", key: Chosen, others: list[str], parts: int, rows: int, alike: bool = True
+) -> tuple["DataFrame", bool]:
     """The rows in so many partitions, each a range of the key. Some of them are read first, for the cuts;
     `others` are columns that tell rows of one key apart; `rows` is how many there may be. Also whether rows of one key had to be
-    spread over several partitions."""
+    spread over several partitions. Without `alike`, rows that are the same in key and others count as one."""
     parts = min(parts, _MOST_RANGES)
-    cuts = ranges.cuts_of(_sample(frame, key, parts, rows), parts) if parts > 1 else ()
+    cuts = ranges.cuts_of(_sample(frame, key, parts, rows, () if alike else others), parts) if parts > 1 else ()
     if not cuts:
         return frame.repartition(1), False
     constants = [_value(cut.value, key.type) for cut in cuts]
@@ -29,11 +32,12 @@ def by_range(frame: "DataFrame", key: Chosen, others: list[str], parts: int, row
     return frame.repartition(parts, number), ranges.spreads(cuts)
 
 
-def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int) -> list[str | None]:
-    """Values of the key as text (see `_value`), in its order."""
+def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int, once: Sequence[str] = ()) -> list[str | None]:
+    """Values of the key as text (see `_value`), in its order; those that are the same in these columns once."""
     wanted = max(_LEAST_SAMPLED, parts * _SAMPLED_PER_PART)
     own = column(key.content)
-    sampled = kept.select(own).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
+    sampled = kept.select(own, *map(column, once)).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
+    sampled = sampled.dropDuplicates() if once else sampled
     # The limit is there for the case that the number of rows was guessed far too low.
     ordered = sampled.limit(_MOST_SAMPLED).repartition(1).sortWithinPartitions(own)
     return [row[0] for row in ordered.select(_text(own, key.type)).collect()]

@@ -21,6 +21,9 @@ from grebe.predicate.tree import (
 )
 from grebe.predicate.types import Type
 
+_WIDTHS = {"boolean": 1.0, "tinyint": 1.0, "smallint": 2.0, "int": 4.0, "float": 4.0, "date": 4.0}
+_LONG, _WIDE, _DIGITS_OF_LONG = 8.0, 16.0, 18
+
 
 def subject(predicate: Predicate) -> Path | None:
     """The one plain column that a simple predicate compares with constants."""
@@ -61,6 +64,11 @@ def stored_type(kind: Type) -> str:
     if kind.is_floating:
         return "double"
     return str(kind)
+
+
+def width_of(kind: Type) -> float:
+    """Bytes of a value of this type; text has no width of its own."""
+    return _WIDTHS.get(kind.name, _WIDE if kind.is_decimal and kind.precision > _DIGITS_OF_LONG else _LONG)
 
 
 def physical(values: pa.Array, kind: Type) -> pa.Array:

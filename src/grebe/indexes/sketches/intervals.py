@@ -127,7 +127,7 @@ class FileIntervals:
     low: Codes
     high: Codes
     starts: npt.NDArray[np.uint32]
-    """One row a file; where a file has fewer, intervals that hold nothing."""
+    """One row for the first interval of each file, one for the second, …; where a file has fewer, one that holds nothing."""
     stops: npt.NDArray[np.uint32]
     known: npt.NDArray[np.bool_]
     empty: npt.NDArray[np.bool_]
@@ -153,7 +153,8 @@ class FileIntervals:
         low, high = (
             np.asarray(stored[name].fill_null(0).to_numpy(zero_copy_only=False), np.int64) for name in ("low", "high")
         )
-        return cls(on, keys, low, high, starts, stops, known, known & (counts == 0))
+        first, last = (np.ascontiguousarray(side.T) for side in (starts, stops))
+        return cls(on, keys, low, high, first, last, known, known & (counts == 0))
 
     @property
     def nbytes(self) -> int:
@@ -173,7 +174,10 @@ class FileIntervals:
         found = np.zeros(len(self.known), np.bool_)
         near = np.flatnonzero(self.known & ~self.empty & (self.low <= last) & (self.high >= first))
         low, high = self.low[near], self.high[near]
-        lower = _scaled(np.maximum(low, first), low, high)[:, None]
-        upper = _scaled(np.minimum(high, last), low, high)[:, None]
-        found[near] = ((self.starts[near] <= upper) & (self.stops[near] >= lower)).any(axis=1)
+        lower = _scaled(np.maximum(low, first), low, high)
+        upper = _scaled(np.minimum(high, last), low, high)
+        touched = np.zeros(len(near), np.bool_)
+        for starts, stops in zip(self.starts, self.stops, strict=True):
+            touched |= (starts[near] <= upper) & (stops[near] >= lower)
+        found[near] = touched
         return found

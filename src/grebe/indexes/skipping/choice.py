@@ -17,7 +17,7 @@ from grebe.indexes.columns import Chosen
 from grebe.indexes.kind import FILE_COLUMN, Rows
 from grebe.indexes.sieving.keys import Keys, keys_for, separators_of
 from grebe.indexes.sketches.bloom import Bloom
-from grebe.indexes.sketches.columns import physical
+from grebe.indexes.sketches.columns import physical, width_of
 from grebe.indexes.sketches.intervals import FileIntervals, Intervals
 from grebe.indexes.sketches.min_max import MinMax
 from grebe.indexes.sketches.ngram import Ngram
@@ -41,7 +41,6 @@ _BLOOM_SHARE = 1.25
 _HOPELESS = 0.5
 """A structure that keeps this share of all files prunes nothing."""
 _TEXTS = ("string", "binary")
-_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _known(column: Chosen, held: Sequence[Held], table: pa.Table) -> _Column:
         one = by_sketch["intervals"]
         fields = {name: table[one.field(name)].combine_chunks() for name in one.sketch.fields(one.on)}
         intervals = FileIntervals.of(on, keys, fields)
-    width = float(np.mean(pc.binary_length(values).to_numpy())) if text and len(values) else _width(on.type.name)
+    width = float(np.mean(pc.binary_length(values).to_numpy())) if text and len(values) else width_of(on.type)
     nulls = sum(stored("min_max", "nulls").to_pylist())
     return _Column(
         column,
@@ -142,10 +141,6 @@ def _known(column: Chosen, held: Sequence[Held], table: pa.Table) -> _Column:
         sum(stored("min_max", "rows").to_pylist()) - nulls,
         max(1.0, width),
     )
-
-
-def _width(name: str) -> float:
-    return float(_WIDTHS.get(name, 16 if name == "decimal" else 8))
 
 
 def _second_pass(columns: Sequence[_Column], rows: Rows) -> Mapping[str, Sampled]:

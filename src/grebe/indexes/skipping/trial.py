@@ -76,20 +76,19 @@ def asked(questions: Questions, files: Callable[[tuple[int, int]], int], share: 
 
 def sieves(sample: Sampled, questions: Questions, width: float) -> Iterator[tuple[float, Kept]]:
     """Sieves of each budget, until one needs no more. `width`: bytes of a value."""
-    before = -1
+    before, rows = -1, int(sample.counts.sum())
     for budget in BUDGETS:
         made: list[Sieve] = []
-        size = rows = 0
+        size = 0
+        # As in building: bytes by rows, shared out by pairs.
+        each = budget * width * rows / max(1, len(sample.codes))
         for stretch in np.unique(sample.stretch).tolist():
             own = sample.stretch == stretch
-            weight = int(sample.counts[own].sum())
             codes = sample.codes[own]
-            one = build(codes, codes, sample.files[own], int(weight * width * budget))
+            one = build(codes, codes, sample.files[own], int(each * len(codes)))
             if one is not None:
                 made.append(one)
                 size += len(one.to_bytes())
-                rows += weight
-
         if size == before:
             return
         before = size

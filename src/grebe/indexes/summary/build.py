@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from grebe.formats.spark_types import arrow_type, type_json
 from grebe.indexes.classic import functions
-from grebe.indexes.columns import spark_schema
-from grebe.indexes.content.by_range import column, quoted
+from grebe.indexes.columns import Chosen, spark_schema
+from grebe.indexes.content.by_range import by_range, column, quoted
 from grebe.indexes.content.sealed import sealed, unsealed
 from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
 from grebe.indexes.sieving.keys import Keys, keys_for, pack_separators, separators_of, unpack_separators
-from grebe.indexes.sketches.columns import physical
+from grebe.indexes.sketches.columns import physical, width_of
 from grebe.indexes.summary.fold import SketchFold
-from grebe.indexes.summary.pieces import KEY, PieceBuilder, PieceMerger
+from grebe.indexes.summary.pieces import KEY, PieceBuilder, PieceMerger, bytes_of
 from grebe.indexes.summary.shape import HIGH, LOW, PAYLOAD, SIEVE, HeldSieve, Shape, shape_of
 from grebe.indexes.workers import map_in_arrow
 from grebe.log.entry import IndexSpec
@@ -76,11 +76,14 @@ def _sieved(shape: Shape, sieve: HeldSieve, rows: Rows) -> "list[DataFrame]":
     key = functions.col(quoted(*sieve.column.path)).alias(KEY)
     pairs = rows.frame(again=True).select(key, FILE_COLUMN).where(column(KEY).isNotNull())
     kept = _separators_there(sieve, rows, shape)
-    keys = _keys(sieve, pairs, kept, rows)
+    keys, width = _keys(sieve, pairs, kept, rows)
     schema = StructType.fromJson(spark_schema(_PIECE_FIELDS))
-    parts = max(1, -(-rows.facts.rows // _PAIRS_A_PIECE))
-    ranged = pairs.repartitionByRange(parts, KEY) if parts > 1 else pairs.repartition(1)
-    made = map_in_arrow(ranged, PieceBuilder(sieve.number, keys, sieve.budget), schema)
+    count = rows.facts.rows
+    parts = max(1, -(-count // _PAIRS_A_PIECE))
+    # A key that many rows of a file have counts once: it is one pair for the sieve, and must not take the bytes of others.
+    ranged, _ = by_range(pairs, Chosen((KEY,), sieve.column.type), [FILE_COLUMN], parts, count, alike=False)
+    budget = int(sieve.budget * count * width / parts)
+    made = map_in_arrow(ranged, PieceBuilder(sieve.number, keys, budget), schema)
     older = rows.older(shape.fields)
     if older is not None:
         before = older.where((column(SIEVE) == sieve.number) & column(LOW).isNotNull()).select(*made.columns)
@@ -96,17 +99,21 @@ def _sieved(shape: Shape, sieve: HeldSieve, rows: Rows) -> "list[DataFrame]":
     return found
 
 
-def _keys(sieve: HeldSieve, pairs: "DataFrame", kept: pa.Array | None, rows: Rows) -> Keys:
+def _keys(sieve: HeldSieve, pairs: "DataFrame", kept: pa.Array | None, rows: Rows) -> tuple[Keys, float]:
+    """And how many bytes a value takes."""
     separators = kept
-    if separators is None and sieve.on.type.name in _TEXTS:
+    width = width_of(sieve.on.type)
+    if sieve.on.type.name in _TEXTS:
         share = min(1.0, _SAMPLED / max(1, rows.facts.rows))
         sampled = pairs.select(KEY).sample(share, seed=_SEED).limit(2 * _SAMPLED).collect()
         stored = arrow_type(type_json(sieve.column.type))
         texts = [bytes(row[0]) if isinstance(row[0], bytearray) else row[0] for row in sampled]
-        separators = separators_of(physical(pa.array(texts, stored), sieve.on.type))
+        values = physical(pa.array(texts, stored), sieve.on.type)
+        separators = separators_of(values) if separators is None else separators
+        width = bytes_of(values) / max(1, len(values))
     keys = keys_for(sieve.on.type, separators)
     assert keys is not None  # the spec lets no other types pass
-    return keys
+    return keys, width
 
 
 def _separators_there(sieve: HeldSieve, rows: Rows, shape: Shape) -> pa.Array | None:

@@ -33,15 +33,15 @@ class PieceBuilder:
 
     number: int
     keys: Keys
-    budget: float
+    budget: int
+    """Bytes."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         codes: list[Codes] = []
         files: list[Files] = []
-        size = pending = 0
+        pending = 0
         for batch in batches:
             values = physical(batch.column(KEY), self.keys.type)
-            size += bytes_of(values)
             codes.append(self.keys.codes(values))
             files.append(batch.column(FILE_COLUMN).to_numpy().astype(np.uint32))
             pending += len(values)
@@ -51,7 +51,7 @@ class PieceBuilder:
                 codes, files, pending = [one], [of], 0
         if codes:
             all_codes = np.concatenate(codes)
-            made = build(all_codes, all_codes, np.concatenate(files), int(size * self.budget))
+            made = build(all_codes, all_codes, np.concatenate(files), self.budget)
             if made is not None:
                 yield piece(self.number, made)
 

@@ -5,8 +5,8 @@ What it holds of all files is read once and kept ready; pieces of sieves are rea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from grebe.indexes.summary.shape import PAYLOAD, ROWS, HeldSieve, Shape, shape_o
 from grebe.log.states import IndexState
 from grebe.predicate.bounds import named
 from grebe.predicate.tree import And, Column, In, Or, Path, Predicate
-from grebe.predicate.verdicts import Leaf, Verdict, Verdicts, both, either, judge, must_read, same
+from grebe.predicate.verdicts import Verdict, Verdicts, both, either, judge, must_read, same
 from grebe.store.protocol import Store
 
 Ids = npt.NDArray[np.int64]
@@ -123,7 +123,7 @@ class SummaryIndex:
         """Whether a part of it is about something that a sketch or a sieve knows."""
         asked = False
 
-        def leaf(simple: Predicate) -> None:
+        def leaf(simple: Predicate, within: And | None = None) -> None:
             nonlocal asked
             asked = asked or self._knows(simple)
 
@@ -136,12 +136,13 @@ class SummaryIndex:
     def hits(self, predicate: Predicate, reader: Reader) -> Judged:
         known = self._summaries(reader)
 
-        def leaf(simple: Predicate) -> Verdicts | None:
+        def leaf(simple: Predicate, within: And | None = None) -> Verdicts | None:
             found: Verdicts | None = None
             for held, one in zip(self.shape.sketches, known.judges, strict=True):
-                if held.sketch.helps(held.on, simple):
+                whole = within is not None and held.sketch.helps(held.on, within)
+                if not whole and held.sketch.helps(held.on, simple):
                     found = _together(found, one.verdicts(simple))
-            for sieve in self.shape.sieves:
+            for sieve in self.shape.sieves if within is None else ():
                 found = _together(found, self._sieved(sieve, simple, known, reader))
             return found
 
@@ -209,7 +210,13 @@ class SummaryIndex:
         if pin:
             reader.cache.put(key, made := self._read_summaries(files, reader), made.nbytes, pin)
             return made
-        known: Summaries = reader.cache.made(key, lambda: self._read_summaries(files, reader), lambda one: one.nbytes)
+        if "summaries" not in self._known:
+            made = reader.cache.made(key, lambda: self._read_summaries(files, reader), lambda one: one.nbytes)
+            if made.nbytes <= reader.cache.limit:
+                return made
+            # More than the cache may hold, but every question needs it.
+            self._known["summaries"] = made
+        known: Summaries = self._known["summaries"]
         return known
 
     def _read_summaries(self, files: Sequence[Listed], reader: Reader) -> Summaries:
@@ -266,8 +273,15 @@ class SummaryIndex:
         return [piece for pieces in read for piece in pieces]
 
 
-def judged(predicate: Predicate, files: int, leaf: Leaf) -> Verdicts:
-    """As `judge`; what an AND says of one column is also asked as a whole, since a range is less than its two halves."""
+class LeafInGroup(Protocol):
+    def __call__(self, simple: Predicate, within: And | None = None) -> Verdicts | None:
+        """What is known of a simple predicate. `within`: the AND of all that is said of its column; that is asked by itself, so
+        that whoever understands it need not be asked for its parts."""
+        ...
+
+
+def judged(predicate: Predicate, files: int, leaf: LeafInGroup) -> Verdicts:
+    """As `judge`; what an AND says of one column is asked as a whole, since a range is less than its two halves."""
     match predicate:
         case Or(below):
             whole = same(Verdict.CANNOT_MATCH, files)
@@ -276,15 +290,17 @@ def judged(predicate: Predicate, files: int, leaf: Leaf) -> Verdicts:
             return whole
         case And(below):
             whole = same(Verdict.ALL_MATCH, files)
+            by_column: dict[Path | None, list[Predicate]] = {}
             for part in below:
-                whole = both(whole, judged(part, files, leaf))
-            by_column: dict[Path, list[Predicate]] = {}
-            for part in below:
-                column = subject(part)
-                if column is not None:
-                    by_column.setdefault(column, []).append(part)
-            for parts in by_column.values():
-                answer = leaf(And(tuple(parts))) if len(parts) > 1 else None
+                by_column.setdefault(subject(part), []).append(part)
+            for column, parts in by_column.items():
+                group = And(tuple(parts)) if column is not None and len(parts) > 1 else None
+                for part in parts:
+                    one = (
+                        judged(part, files, leaf) if group is None else judge(part, files, partial(leaf, within=group))
+                    )
+                    whole = both(whole, one)
+                answer = None if group is None else leaf(group)
                 whole = whole if answer is None else both(whole, answer)
             return whole
     return judge(predicate, files, leaf)
