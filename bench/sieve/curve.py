@@ -58,22 +58,27 @@ def processes() -> Pool:
 
 
 def sieve(column: Column, budget: float, pool: Pool) -> Whole:
-    """With so many bytes for each byte of the column."""
-    payloads = [one for made in pool.imap(partial(_payloads, budget), _parts(column)) for one in made]
+    """With so many bytes for each byte of the column, shared out by pairs of key and file, as the product does."""
+    parts = list(_parts(column))
+    size = int(budget * 8 * len(column.keys) / len(parts))
+    payloads = [one for made in pool.imap(partial(_payloads, size), parts) for one in made]
     return Whole([opened(one, "a piece") for one in payloads], *column.bounds, sum(map(len, payloads)))
 
 
 def _parts(column: Column) -> Iterator[pa.RecordBatch]:
-    """Rows of one key stay together."""
+    """Pairs of one key stay together."""
+    order = np.lexsort((column.files, column.keys))
+    keys, files = column.keys[order], column.files[order]
+    first = np.append(True, (keys[1:] != keys[:-1]) | (files[1:] != files[:-1]))
+    keys, files = keys[first], files[first]
     count = max(1, -(-len(column.keys) // _ROWS_OF_A_PIECE))
-    firsts = column.keys[np.linspace(0, len(column.keys), count, endpoint=False).astype(np.int64)]
-    cuts = np.unique(np.append(np.searchsorted(column.keys, firsts), len(column.keys)))
-    for first, last in pairwise(cuts.tolist()):
-        yield pa.record_batch({KEY: column.keys[first:last], FILE_COLUMN: column.files[first:last]})
+    firsts = keys[np.linspace(0, len(keys), count, endpoint=False).astype(np.int64)]
+    cuts = np.unique(np.append(np.searchsorted(keys, firsts), len(keys)))
+    for start, stop in pairwise(cuts.tolist()):
+        yield pa.record_batch({KEY: keys[start:stop], FILE_COLUMN: files[start:stop]})
 
 
-def _payloads(budget: float, rows: pa.RecordBatch) -> list[bytes]:
+def _payloads(size: int, pairs: pa.RecordBatch) -> list[bytes]:
     keys = keys_for(from_arrow(pa.int64()))
     assert keys is not None
-    size = int(budget * 8 * rows.num_rows)
-    return [one.as_py() for made in PieceBuilder(0, keys, size)([rows]) for one in made.column(PAYLOAD)]
+    return [one.as_py() for made in PieceBuilder(0, keys, size)([pairs]) for one in made.column(PAYLOAD)]
