@@ -107,7 +107,7 @@ def test_only_files_with_rows_are_read(lake: Lake, where: str) -> None:
     assert lake.files(f"SELECT * FROM t WHERE {where}", *used) == files
 
 
-@pytest.mark.parametrize("where", ["v = 3", "k > 3 OR v = 1", "k + 1 = 5", "k IS NOT NULL"])
+@pytest.mark.parametrize("where", ["v = 3", "k > 3 OR v = 1", "k % 7 = 5", "k IS NOT NULL"])
 def test_conditions_that_no_index_knows_read_all(lake: Lake, where: str) -> None:
     assert lake.files(f"SELECT * FROM t WHERE {where}") == FILES
 
