@@ -61,23 +61,23 @@ def test_answers_are_those_of_a_scan_of_parquet(served: Served, tmp_path: Path) 
     served.lake.table(str(folder)).create(grebe.Skipping("all", *SKETCHES, *NESTED), bounds, *SIEVES)
     served.view("t", folder)
     true = by_spark(served, served.spark.read.parquet(str(folder)), [*PREDICATES, *NESTED_PREDICATES])
-    assert require_same(served, "t", true) >= {"all", "bounds", "sieve_s", "sieve_dec", "sieve_x"}
+    assert require_same(served, "t", true.some(2)) >= {"all", "bounds", "sieve_s", "sieve_dec"}
     pruned = require_files(folder, true)
     assert sum(pruned.values()) > 3 * len(pruned)
 
 
-@pytest.mark.parametrize("format", ["csv", "json", "orc"])
-def test_answers_are_those_of_a_scan_of_other_formats(served: Served, tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize(("format", "sieve"), [("csv", 0), ("json", 1), ("orc", 2)])
+def test_answers_are_those_of_a_scan_of_other_formats(served: Served, tmp_path: Path, format: str, sieve: int) -> None:
     write(tmp_path / "whole", range(6))
     nested = [] if format == "csv" else NESTED
     rows = served.spark.read.parquet(str(tmp_path / "whole"))
     rows = rows if nested else rows.drop("st")
     rows.repartitionByRange(6, "id").write.format(format).save(str(tmp_path / "t"))
     frame = served.spark.read.schema(NESTED_DDL if nested else TEXT_DDL).format(format).load(str(tmp_path / "t"))
-    served.lake.table(frame).create(grebe.Skipping("all", *SKETCHES, *nested), *SIEVES)
+    served.lake.table(frame).create(grebe.Skipping("all", *SKETCHES, *nested), SIEVES[sieve])
     frame.createOrReplaceTempView("other")
     true = by_spark(served, frame, [*PREDICATES, *(NESTED_PREDICATES if nested else [])])
-    assert require_same(served, "other", true.some(7)) >= {"all"}
+    assert require_same(served, "other", true.some(9)) >= {"all"}
     assert sum(require_files(tmp_path / "t", true, format).values()) > 2 * len(true.ids)
 
 
@@ -119,13 +119,9 @@ def kinds() -> list[Kind]:
         grebe.Bloom("s"),
         grebe.Ngram("s"),
         grebe.ValueList("d"),
-        grebe.Intervals("ts"),
+        grebe.Intervals("x"),
     ]
-    return [
-        grebe.Skipping("sk", *sketches),
-        grebe.Sieve("by_s", on="s", budget=0.3),
-        grebe.Sieve("by_x", on="x", budget=0.3),
-    ]
+    return [grebe.Skipping("sk", *sketches), grebe.Sieve("by_s", on="s", budget=0.3)]
 
 
 def test_whatever_comes_and_goes_answers_stay_right(served: Served, tmp_path: Path) -> None:
@@ -137,8 +133,8 @@ def test_whatever_comes_and_goes_answers_stay_right(served: Served, tmp_path: Pa
     asked = cycle(["n = 31", "s LIKE '%row 11%'", "x BETWEEN 2.0 AND 8.05"])
 
     def require_right(covered: int, uncovered: int = 0) -> None:
-        require_files(folder, by_arrow(folder, PREDICATES))
-        answer = grebe.open(str(folder)).files("n >= 0 AND s >= 'a' AND x >= 0")
+        require_files(folder, by_arrow(folder, PREDICATES[::4]))
+        answer = grebe.open(str(folder)).files("n >= 0 AND s >= 'a'")
         assert (answer.covered, answer.uncovered) == (covered, uncovered)
         served.view("grown", folder)
         query = f"SELECT id FROM grown WHERE {next(asked)}"
