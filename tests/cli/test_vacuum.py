@@ -31,8 +31,9 @@ def grebe(*arguments: str) -> tuple[int, Any]:
 
 
 def test_a_deleted_index_is_removed_for_good(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = str(tmp_path / "lake" / "_grebe" / "people")
-    name = next(iter(Log(LocalStore(log)).open().state.indexes))
+    folder = tmp_path / "lake" / "_grebe" / "people"
+    log = str(folder)
+    name = next(iter(Log(LocalStore(folder)).open().state.indexes))
     assert grebe("delete", table, name, "--location", log)[0] == 0
     code, waiting = grebe("vacuum", table, "--location", log)
     assert (code, waiting["indexes"], waiting["objects"]) == (0, [name], 0)
@@ -45,8 +46,9 @@ def test_a_deleted_index_is_removed_for_good(table: str, tmp_path: Path, monkeyp
 
 
 def test_an_operation_is_ended(table: str, tmp_path: Path) -> None:
-    folder = str(tmp_path / "lake" / "_grebe" / "people")
-    log = Log(LocalStore(folder)).open()
+    lying = tmp_path / "lake" / "_grebe" / "people"
+    folder = str(lying)
+    log = Log(LocalStore(lying)).open()
     name = next(iter(log.state.indexes))
     running = begin(log, Verb.REFRESH, [name])
     assert grebe("cancel", table, name, "--location", folder) == (0, {"name": name, "ended": ["refresh"]})

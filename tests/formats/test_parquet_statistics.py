@@ -75,4 +75,3 @@ def test_a_column_that_is_read_as_another_type_is_not_trusted(tmp_path: Path, re
 def test_a_column_that_is_not_there_is_not_trusted(tmp_path: Path) -> None:
     pq.write_table(pa.table({"A": [1]}), tmp_path / "f.parquet")
     assert footer_of(data_file(tmp_path / "f.parquet")).statistics(Column("a", "long")) is None
-

@@ -1,6 +1,6 @@
 """Skipping indexes choose by themselves: the smallest structure that prunes nearly as well as the best."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,13 +76,16 @@ def late_times(number: int, random: np.random.Generator) -> np.ndarray:
 def distribution(name: str) -> list[np.ndarray]:
     random = np.random.default_rng(7)
     pairs = random.permutation(FILES)
-    made = {
-        "sorted": lambda n: np.arange(ROWS) + n * ROWS,
-        "late": lambda n: late_times(n, random),
-        "two months": lambda n: (
-            np.where(random.random(ROWS) < 0.5, n, pairs[n] + 500) * 10**6 + random.integers(0, 10**6, ROWS)
-        ),
-        "random": lambda n: random.integers(0, 2**60, ROWS),
+
+    def two_months(number: int) -> np.ndarray:
+        month = np.where(random.random(ROWS) < 0.5, number, pairs[number] + 500)
+        return month * 10**6 + random.integers(0, 10**6, ROWS)
+
+    made: dict[str, Callable[[int], np.ndarray]] = {
+        "sorted": lambda number: np.arange(ROWS) + number * ROWS,
+        "late": lambda number: late_times(number, random),
+        "two months": two_months,
+        "random": lambda number: random.integers(0, 2**60, ROWS),
     }
     return [made[name](number) for number in range(FILES)]
 

@@ -2,7 +2,7 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.errors import Unsupported
+from grebe.files import FileIds
 from grebe.formats import Reading
 from grebe.formats.reading import columns_of
 from grebe.indexes.covering.spec import Covering
-from grebe.indexes.kind import FILE_COLUMN, Arranged, Facts, LocatedRows
+from grebe.indexes.kind import FILE_COLUMN, Arranged, Facts, FileFold, LocatedRows
 from tests.indexes.key_types import KEYS, keys_table, ordered, texts
 
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ class WideRows:
 
     def located(self, columns: Collection[str]) -> LocatedRows:
         return LocatedRows(self.frame(), (), file_level="a frame has no files")
+
+    files, left_out = 1, FileIds.of([])
+
+    def folded(self, fold: FileFold, columns: Collection[str]) -> "DataFrame":
+        raise AssertionError("a copy folds nothing")
+
+    def older(self, fields: Sequence[tuple[str, str]]) -> "DataFrame | None":
+        return None
+
+    existing = older
 
     def some(self) -> "DataFrame":
         return self._frame

@@ -216,8 +216,8 @@ def test_where_both_readers_differ_the_index_is_at_file_level(
     folder = tmp_path / "t"
     folder.mkdir()
     (folder / "a.csv").write_text("1,1\n2,2\n3,4\n")
-    honest = located._reader
-    monkeypatch.setattr(located, "_reader", lambda *given: disturb(honest(*given)))
+    honest = located.record_reader
+    monkeypatch.setattr(located, "record_reader", lambda *given: disturb(honest(*given)))
     frame = spark.read.schema("k int, v int").csv(str(folder))
     made = create(spark, frame, "k")
     assert (made.properties["locators"], made.rows) == ([], 3)

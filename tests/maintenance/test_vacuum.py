@@ -176,14 +176,14 @@ def test_jobs_of_a_cancelled_operation_stop(spark: "SparkSession", tmp_path: Pat
     begun, failures = threading.Event(), list[BaseException]()
 
     def refresh() -> None:
-        with begin(log, Verb.REFRESH, ["by_id"]) as running, jobs_of(spark, running.id):
+        with begin(opened, Verb.REFRESH, ["by_id"]) as running, jobs_of(spark, running.id):
             begun.set()
             try:
                 slowly.select(functions.expr("java_method('java.lang.Thread', 'sleep', 20L)")).collect()
             except Exception as problem:  # noqa: BLE001 - Spark and py4j have no common class for a job that was stopped
                 failures.append(problem)
 
-    log = Log(LocalStore(tmp_path / "_grebe" / "t")).open()
+    opened = Log(LocalStore(tmp_path / "_grebe" / "t")).open()
     thread = threading.Thread(target=refresh)
     thread.start()
     assert begun.wait(60)

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grebe.errors import CorruptIndex
 from grebe.files import FileIds
 from grebe.formats import Reading
 from grebe.formats.byte_cache import ByteCache
-from grebe.indexes.kind import Entries
+from grebe.indexes.kind import Entries, Totals
 from grebe.indexes.reading import Reader
 from grebe.planner.inquiry import Inquiry
 from grebe.planner.tables import KnownIndex, KnownTable
@@ -58,6 +59,12 @@ class PrunerOnPaper:
         if self.damaged:
             raise CorruptIndex("a file of the index is damaged", detail="TAIL")
         return FoundOnPaper(self.files, self.most, self.asked)
+
+    def certain(self, predicate: Predicate, reader: Reader) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def totals(self, predicate: Predicate, files: FileIds, reader: Reader) -> Totals | None:
+        return None
 
     def maps(self, reader: Reader) -> Mapping[int, Any]:
         return {}

@@ -14,7 +14,7 @@ import pytest
 
 import grebe
 from grebe.errors import InvalidIndex
-from grebe.indexes.sketches.registry import sketch_named, sketches
+from grebe.indexes.sketches.registry import sketches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,9 +50,7 @@ def test_it_is_stored_and_asked(spark: "SparkSession", tmp_path: Path) -> None:
     assert answer.pruned_by == {"long": 2}
     pq.write_table(pa.table({"n": [1]}), tmp_path / "n.parquet")
     with pytest.raises(InvalidIndex, match="Lengths is for text"):
-        grebe.attach(spark).table(str(tmp_path / "n.parquet")).create(
-            grebe.Skipping("long", sketch_named("lengths")("n"))
-        )
+        grebe.attach(spark).table(str(tmp_path / "n.parquet")).create(grebe.Skipping("long", "lengths(n)"))
 
 
 def _packed(folder: Path) -> str:
