@@ -16,16 +16,21 @@ from grebe.predicate.parse import parse
 from grebe.predicate.text import natural_decimal, to_sql
 from grebe.predicate.tree import (
     And,
+    Arithmetic,
+    Call,
+    Cast,
     Column,
     Compare,
     Contains,
     EndsWith,
+    Function,
     Holds,
     In,
     IsNotNull,
     IsNull,
     Like,
     Literal,
+    Negative,
     Not,
     Operator,
     Or,
@@ -34,7 +39,7 @@ from grebe.predicate.tree import (
     Term,
     opaque_terms,
 )
-from grebe.predicate.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, Type
+from grebe.predicate.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, VOID, Type
 from tests.indexes.sketch_cases import FIELDS, Field, Files, anywhere, near
 
 _OPERATORS: list[Operator] = ["=", "<=>", "<>", "<", "<=", ">", ">="]
@@ -62,7 +67,7 @@ def question(chance: random.Random, files: Files) -> Question | None:
         if len(text) < _LONG_TEXT and chance.random() < 0.3:
             made = parse(text)
         bound = bind(made, files.whole.schema, time_zone=zone, ansi=ansi)
-        if opaque_terms(bound):
+        if any(not isinstance(term, Call) for term in opaque_terms(bound)):
             return None
         truth = matches(files.whole, bound).to_numpy(zero_copy_only=False)
     except GrebeError:
@@ -99,8 +104,8 @@ class _Maker:
             return inside if draw == 2 else Not(inside)
         if field.kind == STRING and 6 <= draw <= 8:
             return self._text_match(subject, field)
-        if field.kind == BOOLEAN and draw == 4:
-            return Holds(subject)
+        if draw == 4:
+            return Holds(subject) if field.kind == BOOLEAN else self._computed(field)
         operator = self.chance.choice(_OPERATORS)
         if draw == 5:
             alike = [Column(other.path) for other in FIELDS if other.kind == field.kind]
@@ -109,6 +114,37 @@ class _Maker:
         if self.chance.random() < 0.2:
             sides.reverse()
         return Compare(operator, *sides)
+
+    def _computed(self, field: Field) -> Predicate:
+        """Of a function of the column, or of a cast of it."""
+        operator, value = self.chance.choice(_OPERATORS), self.value(field)
+        subject, small = Column(field.path), self.chance.randint(-3, 40)
+        if field.kind == DATE:
+            days = Function(self.chance.choice(["date_add", "date_sub"]), (subject, Literal(small, INT)))
+            year = Function("year", (subject,))
+            cut = Function("trunc", (subject, Literal(self.chance.choice(["year", "month", "week"]), STRING)))
+            asked = [
+                (days, Literal(value, DATE)),
+                (year, Literal(1970 + value // 365, INT)),
+                (cut, Literal(value, DATE)),
+            ]
+            return Compare(operator, *self.chance.choice(asked))
+        if field.kind == TIMESTAMP:
+            unit = Literal(self.chance.choice(["year", "day", "hour", "minute"]), STRING)
+            seconds = Function("unix_seconds", (subject,))
+            cut = Function("date_trunc", (unit, subject))
+            return Compare(
+                operator,
+                *self.chance.choice([(seconds, Literal(value // 10**6, BIGINT)), (cut, Literal(value, TIMESTAMP))]),
+            )
+        if field.kind == STRING:
+            beginning = Function("substring", (subject, Literal(1, INT), Literal(abs(small), INT)))
+            return Compare(operator, beginning, Literal(value[: abs(small)], STRING))
+        if (field.kind.is_integral or field.kind.is_decimal) and self.chance.random() < 0.7:
+            changed = Arithmetic(self.chance.choice(["+", "-", "*"]), subject, Literal(small, INT))
+            return Compare(operator, self.chance.choice([changed, Negative(subject)]), self._literal(field))
+        like = self.chance.choice(FIELDS)
+        return Compare(operator, Cast(subject, like.kind, self.chance.choice(["session", "try"])), self._literal(like))
 
     def _range(self, field: Field) -> Predicate:
         subject = Column(field.path)
