@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from grebe.errors import UnreadableFile, Unsupported
+from grebe.formats.calendars import has_ancient, refused
 from grebe.formats.local_time import instants
 from grebe.formats.options import OptionTable
 from grebe.formats.orc_file import HeldFile
@@ -145,7 +146,10 @@ def _stripes(
         with arrow_errors(opened.raw, "ORC"):
             batch = opened.orc.read_stripe(number, list(types)).select(list(types))
         arrays = [_timed(batch.column(name), kind, reading.time_zone, file) for name, kind in types.items()]
-        found.append(unite(pa.record_batch(arrays, names=list(types)), wanted, file.uri))
+        records = unite(pa.record_batch(arrays, names=list(types)), wanted, file.uri)
+        if has_ancient(records):
+            raise refused(file.uri)
+        found.append(records)
     return found
 
 

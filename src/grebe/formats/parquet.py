@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grebe.errors import UnreadableFile, Unsupported
+from grebe.formats.calendars import has_ancient, is_old, refused
 from grebe.formats.options import OptionTable
 from grebe.formats.parquet_pages import (
     NO_PAGES,
@@ -78,6 +79,8 @@ class ParquetFormat:
         row = 0
         for batch in _batches(opened, range(opened.metadata.num_row_groups), wanted):
             records = unite(batch, wanted, file.uri)
+            if has_ancient(records) and is_old(opened.metadata.metadata):
+                raise refused(file.uri)
             numbers = pa.array(np.arange(row, row + batch.num_rows))
             yield Located(records, pa.record_batch([numbers], schema=self.locator.schema))
             row += batch.num_rows
@@ -96,6 +99,19 @@ class ParquetFormat:
         wanted = wanted_columns(reading, names)
         known = memory.recall(file, lambda: self.map_of(file), self.map_bytes)
         rows = locators.column(self.locator.fields[0]).to_numpy()
+        found = self._found(file, known, rows, wanted, memory)
+        if has_ancient(found) and is_old(_opened(file).metadata.metadata):
+            raise refused(file.uri)
+        return found
+
+    def _found(
+        self,
+        file: DataFile,
+        known: "PageMap | pq.FileMetaData",
+        rows: npt.NDArray[np.int64],
+        wanted: Sequence[Column],
+        memory: Memory,
+    ) -> pa.Table:
         if isinstance(known, PageMap) and wanted and _pages_pay(known, rows, file):
             try:
                 return _by_pages(file, known, rows, wanted, memory)

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from grebe.formats.calendars import is_old
 from grebe.formats.protocol import DataFile
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column
 
-_OTHER_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _NUMBERS = ("INT32", "INT64", "BOOLEAN")
 
 
@@ -62,7 +62,7 @@ class Footer:
 
     @property
     def _other_calendar(self) -> bool:
-        return any(key in (self.metadata.metadata or {}) for key in _OTHER_CALENDAR)
+        return is_old(self.metadata.metadata)
 
 
 def footer_of(file: DataFile) -> Footer:

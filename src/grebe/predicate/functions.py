@@ -209,7 +209,8 @@ def _linear_sql(inner: str, factor: Any, plus: Any, kind: Type) -> str:
 
 
 def _number(value: Any, kind: Type) -> str:
-    return to_sql(Literal(value, natural_decimal(value) if isinstance(value, Decimal) else kind))
+    exact = Decimal(value) if kind.is_decimal else value
+    return to_sql(Literal(exact, natural_decimal(exact) if isinstance(exact, Decimal) else kind))
 
 
 def _negative(value: Any) -> Any:

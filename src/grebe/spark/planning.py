@@ -94,6 +94,8 @@ class Planning:
         if found is None or index is None or index.pruner is None:
             return ""
         predicate = one_of(tuple(lookup["path"]), lookup["type"], values)
+        if predicate is None:
+            return ""
         hits = self._inquiry.hits(found.table, index, predicate)
         entries = None if hits is None else self._inquiry.entries(found.table, index, predicate, hits)
         if entries is None:

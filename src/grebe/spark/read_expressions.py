@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from grebe.errors import Unsupported
 from grebe.formats.spark_types import arrow_type
 from grebe.predicate import functions
@@ -43,7 +45,7 @@ from grebe.predicate.tree import (
     TruthOf,
     Value,
 )
-from grebe.predicate.types import BOOLEAN, OTHER, STRING, Type
+from grebe.predicate.types import BOOLEAN, FLOAT, OTHER, STRING, Type
 
 Json = list[Any]
 Columns = Mapping[int, tuple[str, Type]]
@@ -105,9 +107,11 @@ def predicate(expression: Json, columns: Columns) -> Predicate:
             return In(term(part, columns), tuple(term(value, columns) for value in values))
         case ["$", _, (bool() | None) as value]:
             return Constant(value)
-        case ["Like", part, ["$", kind, str(pattern)], escape] if type_of_json(kind) == STRING:
+        case ["Like", part, ["$", kind, str(pattern)], escape] if type_of_json(kind) == STRING and _is_whole(pattern):
             return simplified(Like(term(part, columns), pattern, escape))
-        case [name, part, ["$", kind, str(text)]] if name in _TEXTS and type_of_json(kind) == STRING:
+        case [name, part, ["$", kind, str(text)]] if (
+            name in _TEXTS and type_of_json(kind) == STRING and _is_whole(text)
+        ):
             return _TEXTS[name](term(part, columns), text)
         case [name, left, right] if name in _COMPARISONS:
             return Compare(_COMPARISONS[name], term(left, columns), term(right, columns))
@@ -150,10 +154,19 @@ def _call(name: str, arguments: list[Term], mode: CastMode, zone: str) -> Call |
     return functions.call(_FUNCTIONS[name], arguments, zone)
 
 
-def one_of(path: Path, kind: str, values: list[str | bool]) -> Predicate:
-    """That a column of this type (as Spark's JSON) has one of these values, as the Java part writes them."""
+def one_of(path: Path, kind: str, values: list[str | bool]) -> Predicate | None:
+    """That a column of this type (as Spark's JSON) has one of these values, as the Java part writes them; None where one of them
+    cannot be told."""
     known = type_of_json(kind)
-    return normalise(In(Column(path, known), tuple(_literal(known, value) for value in values)))
+    literals = tuple(_literal(known, value) for value in values)
+    if any(isinstance(one, Opaque) for one in literals):
+        return None
+    return normalise(In(Column(path, known), literals))
+
+
+def _is_whole(text: str) -> bool:
+    """The JVM puts this sign in the place of bytes that are no UTF-8, which Spark keeps in text all the same."""
+    return "\ufffd" not in text
 
 
 def _field_type(kind: Type, fields: list[str]) -> Type:
@@ -165,6 +178,8 @@ def _field_type(kind: Type, fields: list[str]) -> Type:
 def _literal(kind: Type, value: str | bool | None) -> Term:
     if not kind.is_scalar:
         return Opaque("a constant of a type that is not compared")
+    if isinstance(value, str) and not _is_whole(value):
+        return Opaque("a text that may not be UTF-8")
     return Literal(_value(kind, value), kind)
 
 
@@ -178,7 +193,8 @@ def _value(kind: Type, value: str | bool | None) -> Value:
     if kind.is_decimal:
         return Decimal(value)
     if kind.is_floating:
-        return float(value)
+        # A float is written as the shortest text that tells it from other floats, which as a double is another number.
+        return float(np.float32(value)) if kind == FLOAT else float(value)
     return base64.b64decode(value) if kind.name == "binary" else value
 
 

@@ -18,7 +18,7 @@ from grebe.files import FileIds
 from grebe.formats import DataFile, Reading
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.content.sealed import unsealed
-from grebe.indexes.kind import FILE_COLUMN, Entries, Totals
+from grebe.indexes.kind import FILE_COLUMN, Entries, Extreme, Totals
 from grebe.indexes.reading import Reader
 from grebe.indexes.sieving.keys import Keys, keys_for, unpack_separators
 from grebe.indexes.sieving.sieve import Sieve
@@ -168,8 +168,17 @@ class SummaryIndex:
         if int(here.sum()) != len(files) or (asked.verdicts[here] == Verdict.MUST_READ).any():
             return None
         matching = np.isin(known.ids, asked.files[here & (asked.verdicts == Verdict.ALL_MATCH)])
-        found = {judge.bounds.column: judge.over(matching) for judge in known.judges if isinstance(judge, Extents)}
-        return Totals(int(known.rows[matching].sum()), {path: one for path, one in found.items() if one is not None})
+        found: dict[Path, Extreme] = {}
+        for one in known.judges:
+            told = one.over(matching) if isinstance(one, Extents) else None
+            # Of a column there may be bounds, and beside them NULLs alone.
+            if (
+                told is not None
+                and isinstance(one, Extents)
+                and (told.least is not None or one.bounds.column not in found)
+            ):
+                found[one.bounds.column] = told
+        return Totals(int(known.rows[matching].sum()), found)
 
     def maps(self, reader: Reader) -> Mapping[int, Any]:
         return {}
