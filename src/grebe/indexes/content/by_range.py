@@ -1,6 +1,5 @@
 """Rows sorted as a whole, in Spark: DataFrame in, DataFrame out, each partition a range of the first column."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grebe.indexes.classic import functions
@@ -12,18 +11,26 @@ if TYPE_CHECKING:
 
 _SAMPLED_PER_PART = 400
 _LEAST_SAMPLED, _MOST_SAMPLED = 20_000, 500_000
+_DISTINCT_SAMPLED = 100_000
+"""At most, where no two rows are the same."""
 _MOST_RANGES = 1024
 _SEED = 42
 
 
-def by_range(
-    frame: "DataFrame", key: Chosen, others: list[str], parts: int, rows: int, alike: bool = True
-) -> tuple["DataFrame", bool]:
+def by_range(frame: "DataFrame", key: Chosen, others: list[str], parts: int, rows: int) -> tuple["DataFrame", bool]:
     """The rows in so many partitions, each a range of the key. Some of them are read first, for the cuts;
     `others` are columns that tell rows of one key apart; `rows` is how many there may be. Also whether rows of one key had to be
-    spread over several partitions. Without `alike`, rows that are the same in key and others count as one."""
+    spread over several partitions."""
+    sample = _sample(frame, key, min(parts, _MOST_RANGES), rows) if parts > 1 else []
+    return cut_by(sample, frame, key, others, parts)
+
+
+def cut_by(
+    sample: list[str | None], frame: "DataFrame", key: Chosen, others: list[str], parts: int
+) -> tuple["DataFrame", bool]:
+    """As `by_range`, by a sample of the key in its order."""
     parts = min(parts, _MOST_RANGES)
-    cuts = ranges.cuts_of(_sample(frame, key, parts, rows, () if alike else others), parts) if parts > 1 else ()
+    cuts = ranges.cuts_of(sample, parts) if parts > 1 else ()
     if not cuts:
         return frame.repartition(1), False
     constants = [_value(cut.value, key.type) for cut in cuts]
@@ -32,12 +39,26 @@ def by_range(
     return frame.repartition(parts, number), ranges.spreads(cuts)
 
 
-def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int, once: Sequence[str] = ()) -> list[str | None]:
-    """Values of the key as text (see `_value`), in its order; those that are the same in these columns once."""
+def _sample(kept: "DataFrame", key: Chosen, parts: int, rows: int) -> list[str | None]:
+    """Values of the key as text (see `_value`), in its order."""
     wanted = max(_LEAST_SAMPLED, parts * _SAMPLED_PER_PART)
     own = column(key.content)
-    sampled = kept.select(own, *map(column, once)).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
-    sampled = sampled.dropDuplicates() if once else sampled
+    sampled = kept.select(own).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
+    return _in_order(sampled, key)
+
+
+def distinct_sample(frame: "DataFrame", key: Chosen, others: list[str], rows: int) -> tuple[list[str | None], int]:
+    """Keys of a sample of the distinct rows (by key and others), in their order, and about how many of these there are. What many
+    rows share is as likely to be taken as what one row has."""
+    columns = [column(key.content), *map(column, others)]
+    fewer = max(1, rows // _DISTINCT_SAMPLED)
+    taken = functions.pmod(functions.xxhash64(*columns), functions.lit(fewer)) == 0
+    found = _in_order(frame.select(*columns).where(taken).dropDuplicates(), key)
+    return found, len(found) * fewer
+
+
+def _in_order(sampled: "DataFrame", key: Chosen) -> list[str | None]:
+    own = column(key.content)
     # The limit is there for the case that the number of rows was guessed far too low.
     ordered = sampled.limit(_MOST_SAMPLED).repartition(1).sortWithinPartitions(own)
     return [row[0] for row in ordered.select(_text(own, key.type)).collect()]

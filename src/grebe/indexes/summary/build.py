@@ -11,7 +11,7 @@ import pyarrow as pa
 from grebe.formats.spark_types import arrow_type, type_json
 from grebe.indexes.classic import functions
 from grebe.indexes.columns import Chosen, spark_schema
-from grebe.indexes.content.by_range import by_range, column, quoted
+from grebe.indexes.content.by_range import column, cut_by, distinct_sample, quoted
 from grebe.indexes.content.sealed import sealed, unsealed
 from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
 from grebe.indexes.sieving.keys import Keys, keys_for, pack_separators, separators_of, unpack_separators
@@ -79,9 +79,11 @@ def _sieved(shape: Shape, sieve: HeldSieve, rows: Rows) -> "list[DataFrame]":
     keys, width = _keys(sieve, pairs, kept, rows)
     schema = StructType.fromJson(spark_schema(_PIECE_FIELDS))
     count = rows.facts.rows
-    parts = max(1, -(-count // _PAIRS_A_PIECE))
     # A key that many rows of a file have counts once: it is one pair for the sieve, and must not take the bytes of others.
-    ranged, _ = by_range(pairs, Chosen((KEY,), sieve.column.type), [FILE_COLUMN], parts, count, alike=False)
+    keyed, by = Chosen((KEY,), sieve.column.type), [FILE_COLUMN]
+    sample, distinct = distinct_sample(pairs, keyed, by, count) if count > _PAIRS_A_PIECE else ([], count)
+    parts = max(1, -(-distinct // _PAIRS_A_PIECE))
+    ranged, _ = cut_by(sample, pairs, keyed, by, parts)
     budget = int(sieve.budget * count * width / parts)
     made = map_in_arrow(ranged, PieceBuilder(sieve.number, keys, budget), schema)
     older = rows.older(shape.fields)
