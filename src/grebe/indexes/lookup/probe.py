@@ -4,15 +4,14 @@ The directory says which files can hold them, the tail of a file which of its ch
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from grebe.files import FileIds
-from grebe.formats import DataFile, KeepsMaps, Reading, format_named
+from grebe.formats import DataFile, KeepsMaps, format_named
 from grebe.formats.parquet_pages import decode_group, group_span
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.maps import Maps, joined
@@ -23,6 +22,7 @@ from grebe.indexes.lookup.points import Points, points_of
 from grebe.indexes.lookup.root import Ending, Run, read_root
 from grebe.indexes.lookup.tail import Tail, read_tail
 from grebe.indexes.reading import Reader, side_by_side
+from grebe.indexes.version import IndexVersion
 from grebe.log.states import IndexState
 from grebe.predicate.about import about, renamed
 from grebe.predicate.bounds import Numbers
@@ -109,43 +109,13 @@ def _places(shape: Shape, found: pa.Table | None) -> pa.Table | None:
 
 
 @dataclass(frozen=True)
-class LookupIndex:
+class LookupIndex(IndexVersion[Shape]):
     """One version of an index (`indexes.kind.Pruner`). All that is read of it goes through the reader."""
-
-    state: IndexState = field(repr=False)
-    shape: Shape = field(repr=False)
-    store: Store = field(repr=False)
-    _known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Root and maps, once they have been read."""
 
     @classmethod
     def of(cls, index: IndexState, store: Store) -> "LookupIndex":
         """Reads nothing."""
         return cls(index, shape_of(index.name, index.spec), store)
-
-    @property
-    def name(self) -> str:
-        return self.state.name
-
-    @property
-    def reading(self) -> Reading:
-        return self.shape.reading
-
-    @property
-    def covered(self) -> FileIds:
-        return self.state.covered
-
-    @cached_property
-    def columns(self) -> Mapping[Path, str]:
-        return {column.path: column.content for column in self.shape.columns}
-
-    @property
-    def bytes(self) -> int:
-        return sum(file.size for file in self.state.content)
-
-    @cached_property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.state.content)
 
     @property
     def by_file(self) -> bool:

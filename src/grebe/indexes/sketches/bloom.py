@@ -12,7 +12,7 @@ from grebe.indexes.sketches.bits import Filters, Flags, filter_of
 from grebe.indexes.sketches.columns import equal_values
 from grebe.indexes.sketches.distinct import distinct
 from grebe.indexes.sketches.hashes import Hashes, hashes_of
-from grebe.indexes.sketches.protocol import Judge, On
+from grebe.indexes.sketches.protocol import Judge, OfOneColumn, On
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.bounds import named
 from grebe.predicate.tree import Predicate
@@ -23,7 +23,7 @@ _MOST_ASKED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Bloom:
+class Bloom(OfOneColumn):
     """`grebe.Bloom("c")`: with 10 bits for each distinct value of a file about one file in a hundred is kept in vain."""
 
     sketch: ClassVar[str] = "bloom"
@@ -37,13 +37,6 @@ class Bloom:
                 f"Bloom({self.column!r}): bits is the number of bits a value, 1 to 64, not {self.bits!r}",
                 detail="SKETCH",
             )
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def refusal(self, on: Sequence[On]) -> str | None:
-        return None
 
     def fields(self, on: Sequence[On]) -> Mapping[str, str]:
         return {"filter": "binary"}

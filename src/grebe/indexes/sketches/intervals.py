@@ -15,7 +15,7 @@ import pyarrow as pa
 from grebe.errors import InvalidIndex
 from grebe.indexes.sieving.keys import Keys, keys_for
 from grebe.indexes.sketches.distinct import distinct
-from grebe.indexes.sketches.protocol import Judge, On
+from grebe.indexes.sketches.protocol import Judge, OfOneColumn, On
 from grebe.indexes.sketches.ranges import code_ranges
 from grebe.predicate.bounds import named
 from grebe.predicate.tree import Predicate
@@ -33,7 +33,7 @@ Ends = tuple[Codes, Codes]
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(OfOneColumn):
     """`grebe.Intervals("e")`."""
 
     sketch: ClassVar[str] = "intervals"
@@ -47,10 +47,6 @@ class Intervals:
                 f"Intervals({self.column!r}): most is the number of intervals a file, 1 to 1024, not {self.most!r}",
                 detail="SKETCH",
             )
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def refusal(self, on: Sequence[On]) -> str | None:
         known = keys_for(on[0].type) is not None

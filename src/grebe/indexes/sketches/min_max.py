@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from grebe.formats.parquet_statistics import Statistics
 from grebe.indexes.kind import Extreme
 from grebe.indexes.sketches.columns import physical, stored_type, subject
-from grebe.indexes.sketches.protocol import Judge, On
+from grebe.indexes.sketches.protocol import Judge, OfOneColumn, On
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.bounds import Bounds, by_bounds
 from grebe.predicate.tree import Predicate
@@ -117,19 +117,12 @@ def _next_bytes(data: bytes) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class MinMax:
+class MinMax(OfOneColumn):
     """`grebe.MinMax("a")`."""
 
     sketch: ClassVar[str] = "min_max"
 
     column: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def refusal(self, on: Sequence[On]) -> str | None:
-        return None
 
     def fields(self, on: Sequence[On]) -> Mapping[str, str]:
         kind = stored_type(on[0].type)
@@ -202,19 +195,12 @@ def numbers(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class NullCount:
+class NullCount(OfOneColumn):
     """`grebe.NullCount("a")`: rows and NULLs alone, for IS NULL and IS NOT NULL."""
 
     sketch: ClassVar[str] = "null_count"
 
     column: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def refusal(self, on: Sequence[On]) -> str | None:
-        return None
 
     def fields(self, on: Sequence[On]) -> Mapping[str, str]:
         return {"rows": "long", "nulls": "long"}

@@ -39,8 +39,8 @@ class Judge(Protocol):
         ...
 
 
-class Sketch(Protocol):
-    """A frozen dataclass that users make: `grebe.MinMax("a")`. Its fields other than `columns` are options, plain data."""
+class Made(Protocol):
+    """What is made of the rows of each file, whether or not it is stored and asked."""
 
     sketch: ClassVar[str]
     """`min_max`: its name in the log, in SQL and on the command line."""
@@ -68,6 +68,10 @@ class Sketch(Protocol):
         """What is stored, as Python's values, by the names of `fields`."""
         ...
 
+
+class Sketch(Made, Protocol):
+    """A frozen dataclass that users make: `grebe.MinMax("a")`. Its fields other than `columns` are options, plain data."""
+
     def judge(self, on: Sequence[On], stored: Mapping[str, pa.Array]) -> Judge:
         """Of all files at once."""
         ...
@@ -84,3 +88,18 @@ class FromStatistics(Protocol):
     def told(self, on: Sequence[On], known: Statistics, rows: int) -> Any:
         """The state of a whole file with so many rows."""
         ...
+
+
+class OfOneColumn:
+    """What sketches of a single column, of any type, have in common."""
+
+    __slots__ = ()
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def refusal(self, on: Sequence[On]) -> str | None:
+        return None

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from grebe.errors import GrebeError, InvalidIndex
 from grebe.indexes.sketches.columns import physical, stored_type
-from grebe.indexes.sketches.protocol import Judge, On
+from grebe.indexes.sketches.protocol import Judge, OfOneColumn, On
 from grebe.predicate.about import renamed
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.bounds import named
@@ -37,7 +37,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueList:
+class ValueList(OfOneColumn):
     """`grebe.ValueList("b")`: a file with more than `most` values has no list, and is always read."""
 
     sketch: ClassVar[str] = "value_list"
@@ -50,13 +50,6 @@ class ValueList:
             raise InvalidIndex(
                 f"ValueList({self.column!r}): most is the number of values a file, not {self.most!r}", detail="SKETCH"
             )
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def refusal(self, on: Sequence[On]) -> str | None:
-        return None
 
     def fields(self, on: Sequence[On]) -> Mapping[str, str]:
         element = f'"{stored_type(on[0].type)}"'

@@ -21,7 +21,7 @@ from grebe.indexes.sketches.columns import physical, width_of
 from grebe.indexes.sketches.intervals import FileIntervals, Intervals
 from grebe.indexes.sketches.min_max import MinMax
 from grebe.indexes.sketches.ngram import Ngram
-from grebe.indexes.sketches.protocol import Sketch
+from grebe.indexes.sketches.protocol import Made, Sketch
 from grebe.indexes.sketches.ranges import GREATEST, LEAST
 from grebe.indexes.sketches.value_list import ValueList
 from grebe.indexes.skipping.samples import KeysWithin, SomeValues
@@ -90,7 +90,7 @@ def choose(columns: Sequence[Chosen], together: bool, rows: Rows) -> Choice:
     )
 
 
-def _folded(sketches: Sequence[tuple[Sketch, Chosen]], rows: Rows) -> tuple[list[Held], pa.Table]:
+def _folded(sketches: Sequence[tuple[Made, Chosen]], rows: Rows) -> tuple[list[Held[Made]], pa.Table]:
     held = [Held(number, sketch, (on_of(column),)) for number, (sketch, column) in enumerate(sketches)]
     fold = SketchFold(tuple(held))
     found = rows.folded(fold, {column.path[0] for _, column in sketches}).collect()
@@ -102,9 +102,9 @@ def _first_pass(columns: Sequence[Chosen], rows: Rows) -> list[_Column]:
     if not columns:
         return []
     most = max(1, _SAMPLED // max(1, rows.files))
-    asked_for: list[tuple[Sketch, Chosen]] = []
+    asked_for: list[tuple[Made, Chosen]] = []
     for column in columns:
-        own: list[Sketch] = [MinMax(column.name), ValueList(column.name), SomeValues(column.name, most)]
+        own: list[Made] = [MinMax(column.name), ValueList(column.name), SomeValues(column.name, most)]
         if on_of(column).type.name not in _TEXTS:
             own.append(Intervals(column.name))
         asked_for += [(sketch, column) for sketch in own]
@@ -112,7 +112,7 @@ def _first_pass(columns: Sequence[Chosen], rows: Rows) -> list[_Column]:
     return [_known(column, [one for one in held if one.on == (on_of(column),)], table) for column in columns]
 
 
-def _known(column: Chosen, held: Sequence[Held], table: pa.Table) -> _Column:
+def _known(column: Chosen, held: Sequence[Held[Made]], table: pa.Table) -> _Column:
     on = on_of(column)
     by_sketch = {one.sketch.sketch: one for one in held}
 
@@ -145,7 +145,7 @@ def _known(column: Chosen, held: Sequence[Held], table: pa.Table) -> _Column:
 
 def _second_pass(columns: Sequence[_Column], rows: Rows) -> Mapping[str, Sampled]:
     """All keys in some stretches, for all of these columns at once."""
-    asked_for: list[tuple[Sketch, Chosen]] = []
+    asked_for: list[tuple[Made, Chosen]] = []
     for column in columns:
         assert column.keys is not None
         starts, stops = _stretches(np.unique(column.keys.codes(column.values)), column.rows)

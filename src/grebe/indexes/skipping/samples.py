@@ -14,8 +14,7 @@ import pyarrow as pa
 from grebe.indexes.sieving.keys import Keys
 from grebe.indexes.sketches.columns import stored_type
 from grebe.indexes.sketches.hashes import hashes_of
-from grebe.indexes.sketches.protocol import Judge, On
-from grebe.predicate.tree import Predicate
+from grebe.indexes.sketches.protocol import OfOneColumn, On
 
 Codes = npt.NDArray[np.int64]
 
@@ -30,20 +29,13 @@ class Some:
 
 
 @dataclass(frozen=True, slots=True)
-class SomeValues:
-    """A sketch that is never stored."""
+class SomeValues(OfOneColumn):
+    """Never stored, only looked at."""
 
     sketch: ClassVar[str] = "some_values"
 
     column: str
     most: int
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def refusal(self, on: Sequence[On]) -> str | None:
-        return None
 
     def fields(self, on: Sequence[On]) -> Mapping[str, str]:
         return {
@@ -75,15 +67,9 @@ class SomeValues:
     def row(self, on: Sequence[On], state: Some) -> Mapping[str, Any]:
         return {"values": state.values.to_pylist(), "distinct": state.distinct}
 
-    def judge(self, on: Sequence[On], stored: Mapping[str, pa.Array]) -> Judge:
-        raise NotImplementedError("a sample judges nothing")
-
-    def helps(self, on: Sequence[On], predicate: Predicate) -> bool:
-        return False
-
 
 @dataclass(frozen=True, slots=True)
-class KeysWithin:
+class KeysWithin(OfOneColumn):
     """All keys of a file that lie in certain stretches, with their rows. Never stored either."""
 
     sketch: ClassVar[str] = "keys_within"
@@ -93,13 +79,6 @@ class KeysWithin:
     starts: tuple[int, ...]
     stops: tuple[int, ...]
     """Both belong to a stretch; stretches are in order and lie apart."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def refusal(self, on: Sequence[On]) -> str | None:
-        return None
 
     def fields(self, on: Sequence[On]) -> Mapping[str, str]:
         return {"codes": "binary", "counts": "binary"}
@@ -120,9 +99,3 @@ class KeysWithin:
 
     def row(self, on: Sequence[On], state: tuple[Codes, Codes]) -> Mapping[str, Any]:
         return {"codes": state[0].tobytes(), "counts": state[1].tobytes()}
-
-    def judge(self, on: Sequence[On], stored: Mapping[str, pa.Array]) -> Judge:
-        raise NotImplementedError("a sample judges nothing")
-
-    def helps(self, on: Sequence[On], predicate: Predicate) -> bool:
-        return False

@@ -27,7 +27,7 @@ class State:
 class SketchFold:
     """`indexes.kind.FileFold`."""
 
-    held: tuple[Held, ...]
+    held: tuple[Held[Any], ...]
 
     @property
     def fields(self) -> list[tuple[str, str]]:

@@ -4,8 +4,8 @@ What it holds of all files is read once and kept ready; pieces of sieves are rea
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from grebe.errors import CorruptIndex
 from grebe.files import FileIds
-from grebe.formats import DataFile, Reading
+from grebe.formats import DataFile
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.content.sealed import unsealed
 from grebe.indexes.kind import FILE_COLUMN, Entries, Extreme, Totals
@@ -30,6 +30,7 @@ from grebe.indexes.summary import directory
 from grebe.indexes.summary.directory import Listed
 from grebe.indexes.summary.pieces import opened
 from grebe.indexes.summary.shape import PAYLOAD, ROWS, HeldSieve, Shape, shape_of
+from grebe.indexes.version import IndexVersion
 from grebe.log.states import IndexState
 from grebe.predicate.bounds import named
 from grebe.predicate.tree import And, Column, In, Or, Path, Predicate
@@ -69,43 +70,13 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class SummaryIndex:
+class SummaryIndex(IndexVersion[Shape]):
     """One version of an index (`indexes.kind.Pruner`)."""
-
-    state: IndexState = field(repr=False)
-    shape: Shape = field(repr=False)
-    store: Store = field(repr=False)
-    _known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """The directories, and how text is keyed, once they have been read."""
 
     @classmethod
     def of(cls, index: IndexState, store: Store) -> "SummaryIndex":
         """Reads nothing."""
         return cls(index, shape_of(index.name, index.spec), store)
-
-    @property
-    def name(self) -> str:
-        return self.state.name
-
-    @property
-    def reading(self) -> Reading:
-        return self.shape.reading
-
-    @property
-    def covered(self) -> FileIds:
-        return self.state.covered
-
-    @cached_property
-    def columns(self) -> Mapping[Path, str]:
-        return {column.path: column.content for column in self.shape.columns}
-
-    @property
-    def bytes(self) -> int:
-        return sum(file.size for file in self.state.content)
-
-    @cached_property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.state.content)
 
     @property
     def by_file(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from grebe.errors import CorruptIndex, CorruptLog, InvalidIndex
 from grebe.formats import Reading
@@ -10,7 +10,7 @@ from grebe.formats.spark_types import arrow_type, type_json
 from grebe.indexes import columns
 from grebe.indexes.columns import Chosen
 from grebe.indexes.kind import FILE_COLUMN
-from grebe.indexes.sketches.protocol import On, Sketch
+from grebe.indexes.sketches.protocol import Made, On, Sketch
 from grebe.indexes.sketches.registry import from_data, to_data
 from grebe.log.entry import IndexSpec
 from grebe.predicate.arrow_types import from_arrow
@@ -20,12 +20,15 @@ _OWN = ((FILE_COLUMN, "integer"), (ROWS, "long"))
 _OF_SIEVES = ((SIEVE, "integer"), (LOW, "long"), (HIGH, "long"), (PAYLOAD, "binary"))
 
 
+MadeOf = TypeVar("MadeOf", bound=Made)
+
+
 @dataclass(frozen=True, slots=True)
-class Held:
+class Held(Generic[MadeOf]):
     """A sketch of certain columns. `number` tells it apart from the others of its index."""
 
     number: int
-    sketch: Sketch
+    sketch: MadeOf
     on: tuple[On, ...]
 
     def field(self, name: str) -> str:
@@ -53,7 +56,7 @@ class HeldSieve:
 class Shape:
     reading: Reading
     columns: tuple[Chosen, ...]
-    sketches: tuple[Held, ...]
+    sketches: tuple[Held[Sketch], ...]
     sieves: tuple[HeldSieve, ...]
 
     @property
@@ -113,6 +116,6 @@ def shape_of(index: str, spec: IndexSpec) -> Shape:
         ) from problem
 
 
-def _held(known: Sequence[Mapping[str, Any]], chosen: Mapping[str, Chosen]) -> Iterator[Held]:
+def _held(known: Sequence[Mapping[str, Any]], chosen: Mapping[str, Chosen]) -> Iterator[Held[Sketch]]:
     for number, data in enumerate(known):
         yield Held(number, from_data(data), tuple(on_of(chosen[name]) for name in data["columns"]))
