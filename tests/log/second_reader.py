@@ -18,7 +18,7 @@ import pyarrow as pa
 
 Plain = dict[str, Any]
 Ranges = list[list[int]]
-TOGETHER = {"delete", "optimize", "refresh"}
+TOGETHER = {"delete", "optimize", "refresh", "repair"}
 INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": []}
 SPEC_DEFAULTS: Plain = {"properties": {}}
 CONTENT_DEFAULTS: Plain = {"rows": 0, "footer": 0}

@@ -19,6 +19,7 @@ class Verb(StrEnum):
     DELETE = "delete"
     OPTIMIZE = "optimize"
     REFRESH = "refresh"
+    REPAIR = "repair"
     RESTORE = "restore"
     VACUUM = "vacuum"
 

@@ -249,6 +249,7 @@ _ALLOWED: Mapping[Verb, Callable[[TableState, OperationBegun, bool], None]] = {
     Verb.DELETE: _must_be(ACTIVE, "restore it first"),
     Verb.OPTIMIZE: _must_be(ACTIVE, "restore it first"),
     Verb.REFRESH: _must_be(ACTIVE, "restore it first"),
+    Verb.REPAIR: _must_be(ACTIVE, "restore it first"),
     Verb.RESTORE: _must_be(DELETED, "there is nothing to restore"),
     Verb.VACUUM: _must_exist,
 }

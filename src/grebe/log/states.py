@@ -92,7 +92,7 @@ class TableState:
         return sorted((o for o in self.operations.values() if wanted & set(o.indexes)), key=lambda o: o.number)
 
 
-_TOGETHER = {Verb.DELETE, Verb.OPTIMIZE, Verb.REFRESH}
+_TOGETHER = {Verb.DELETE, Verb.OPTIMIZE, Verb.REFRESH, Verb.REPAIR}
 
 
 def may_run_together(one: Verb, other: Verb) -> bool:

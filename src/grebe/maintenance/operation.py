@@ -13,7 +13,7 @@ from grebe.log.states import TableState
 
 _logger = logging.getLogger("grebe.maintenance")
 _AT_ONCE = 16
-_WRITING = (Verb.CREATE, Verb.OPTIMIZE, Verb.REFRESH)
+_WRITING = (Verb.CREATE, Verb.OPTIMIZE, Verb.REFRESH, Verb.REPAIR)
 
 Work = Callable[[Running], Proposal]
 """Writes content below the operation's folders, and says what to commit."""
