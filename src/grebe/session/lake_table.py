@@ -1,6 +1,7 @@
 """A table in a Spark session: the verbs on its indexes, one line each."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grebe.config import Config
@@ -8,6 +9,7 @@ from grebe.errors import IndexNotFound
 from grebe.files import FileIds, canonical_uri
 from grebe.formats import Reading, format_named
 from grebe.indexes.columns import spark_schema
+from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
@@ -19,7 +21,10 @@ from grebe.maintenance.delete import delete, restore
 from grebe.maintenance.logs import Place
 from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
+from grebe.maintenance.repair import repair
 from grebe.maintenance.vacuum import Vacuumed, vacuum
+from grebe.maintenance.verify import verify
+from grebe.maintenance.verify_rows import compare
 from grebe.spark.jobs import cancel_jobs
 from grebe.spark.source import spark_source
 from grebe.spark.stores import store_for
@@ -112,6 +117,25 @@ class LakeTable:
             cancel_jobs(self._session, operation.id)
         self._changed()
         return [str(operation.verb) for operation in ended]
+
+    def verify(self, deep: bool = False) -> Report:
+        """Whether the log and the files of the indexes are as they were written; `deep` reads all their bytes, derives the rows of
+        the indexes anew from the table, and compares."""
+        log = self._place.find()
+        if log is None:
+            return Report()
+        report = verify(log, deep)
+        if not deep:
+            return report
+        compared = compare(self._source, log, log.state, report.findings)
+        return replace(report, findings=report.findings + compared.findings, unchecked=compared.unchecked)
+
+    def repair(self, deep: bool = True) -> list[IndexInfo]:
+        """Mends what `verify` finds, in one commit, deriving only anew what is broken. Gives the indexes that were mended."""
+        log = self._place.find()
+        return (
+            [] if log is None else self._committed(log, repair(self._source, log, deep, self._config.heartbeat_seconds))
+        )
 
     def indexes(self) -> list[IndexInfo]:
         """All indexes of the table, by name."""

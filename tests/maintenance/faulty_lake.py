@@ -1,0 +1,76 @@
+"""A small table with an index of every kind in several runs, and what can go wrong with them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import grebe
+from grebe.config import Config
+from grebe.indexes.kind import Kind
+from grebe.log.commit import Log
+from grebe.session.lake_table import LakeTable
+from grebe.store.local import LocalStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = ("cover", "look", "skip", "sift")
+AT_ONCE = Config(micd_seconds=0)
+
+
+def kinds() -> list[Kind]:
+    return [
+        grebe.Covering("cover", on="n", include=["s", "tags"], buckets=2),
+        grebe.Lookup("look", on="s"),
+        grebe.Skipping("skip", grebe.MinMax("n"), grebe.Bloom("s"), grebe.ValueList("k"), grebe.Intervals("n")),
+        grebe.Sieve("sift", on="s", budget=0.5),
+    ]
+
+
+def rows(number: int, count: int = 40) -> pa.Table:
+    texts = [f"file {number} row {row}" if row % 7 else None for row in range(count)]
+    own = {"n": [number * 100 + row for row in range(count)], "s": texts, "k": [row % 3 for row in range(count)]}
+    return pa.table({**own, "tags": [[number, row] for row in range(count)]})
+
+
+def write(folder: Path, numbers: Iterable[int], count: int = 40) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in numbers:
+        pq.write_table(rows(number, count), folder / f"{number}.parquet")
+
+
+def made(spark: "SparkSession", folder: Path) -> LakeTable:
+    """Of nine files, with a large run of each index and a small one."""
+    write(folder, range(8))
+    table = LakeTable(spark, str(folder), config=AT_ONCE)
+    table.create(*kinds())
+    write(folder, [8], 10)
+    table.refresh()
+    return table
+
+
+def log_of(folder: Path) -> Log:
+    return Log(LocalStore(folder.parent / "_grebe" / folder.name)).open()
+
+
+def runs_of(folder: Path, index: str) -> list[list[Path]]:
+    """The files of each run, the oldest first, on disk."""
+    root = folder.parent / "_grebe" / folder.name
+    found: dict[str, list[Path]] = {}
+    for file in log_of(folder).state.indexes[index].content:
+        found.setdefault(file.path.rpartition("/")[0], []).append(root / file.path)
+    return [found[name] for name in sorted(found, key=lambda name: int(name.rpartition("/")[2].partition("-")[0]))]
+
+
+def rewritten_unseen(file: Path) -> None:
+    """Other values of `n`, in a file of the same size and time."""
+    before = file.stat()
+    data = pq.read_table(file)
+    other = pa.array([value + 1 for value in data["n"].to_pylist()], data.schema.field("n").type)
+    pq.write_table(data.set_column(0, "n", other), file)
+    assert file.stat().st_size == before.st_size
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
