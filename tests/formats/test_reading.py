@@ -13,7 +13,7 @@ from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import arrow_type, spark_type, type_json, type_text
 
 STRUCT = '{"type":"struct","fields":[{"name":"x","type":"integer"}]}'
-COLUMNS = (Column("a", "integer"), Column("b", STRUCT, field_id=7), Column("p", "date", partition=True))
+COLUMNS = (Column("a", "integer"), Column("b", STRUCT, ids=(7, 9)), Column("p", "date", partition=True))
 
 
 def csv_reading(options: dict[str, object], columns: tuple[Column, ...] = COLUMNS, time_zone: str = "UTC") -> Reading:
@@ -73,7 +73,7 @@ def test_a_damaged_reading_is_found_out(broken: dict[str, object]) -> None:
 def test_readings_agree_column_by_column_where_columns_have_names() -> None:
     whole = Reading.of("parquet", {}, COLUMNS, "UTC", local_times=False)
     fewer = Reading.of("parquet", {}, COLUMNS[:2], "UTC", local_times=False)
-    other_id = Reading.of("parquet", {}, (COLUMNS[0], Column("b", STRUCT, field_id=8)), "UTC", local_times=False)
+    other_id = Reading.of("parquet", {}, (COLUMNS[0], Column("b", STRUCT, ids=(8, 9))), "UTC", local_times=False)
     assert whole.agrees_on(fewer, ["a", "b"])
     assert not whole.agrees_on(fewer, ["p"])
     assert not whole.agrees_on(other_id, ["b"])

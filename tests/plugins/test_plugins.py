@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grebe.errors import InvalidConfig, TableNotFound, UnreadableFile, Unsupported
+from grebe.files import diff
 from grebe.formats import format_named
 from grebe.sources import open_source
 from tests.formats.reading_back import all_rows, data_file
@@ -127,12 +128,12 @@ def test_a_list_of_files_behind_a_web_server_is_a_table_with_versions(web: str, 
     source = open_source(f"{web}/prices")
     assert (source.kind, source.name, source.version()) == ("weblist", "prices", 1)
     assert read_without_spark(source) == ([("_c0", "string"), ("_c1", "string")], [("x", "1"), ("y", "2"), ("z", "3")])
-    assert source.files(0).paths().to_pylist() == ["a.csv"]
-    change = source.changes(0, 1)
+    assert source.at(0).files().paths().to_pylist() == ["a.csv"]
+    change = diff(source.at(0).files(), source.files())
     assert change.added.paths().to_pylist() == ["b c.csv"]
     assert change.unchanged.paths().to_pylist() == ["a.csv"]
     with pytest.raises(Unsupported, match="versions 0 to 1"):
-        source.files(2)
+        source.at(2)
 
 
 def test_a_web_server_without_a_list_is_no_table(web: str) -> None:

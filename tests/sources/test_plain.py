@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.clock import SimulatedClock
-from grebe.errors import SourceChanged, TableNotFound, Unsupported
-from grebe.files import FileList
+from grebe.errors import GrebeError, SourceChanged, TableNotFound, Unsupported
+from grebe.files import FileList, diff
 from grebe.formats import Column
 from grebe.formats.text import TEXT
 from grebe.sources import Request, open_source, settled_files
@@ -94,12 +94,15 @@ def test_a_table_whose_schema_is_known_may_be_empty(tmp_path: Path) -> None:
     assert source.schema() == pa.schema([("a", pa.int64())])
 
 
-@pytest.mark.parametrize("mark", ["_delta_log/00.json", ".hoodie/hoodie.properties"])
+@pytest.mark.parametrize("mark", ["_delta_log/00.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json"])
 def test_a_lake_table_is_not_taken_for_plain_files(tmp_path: Path, mark: str) -> None:
-    parquet(tmp_path / "a.parquet")
-    (tmp_path / mark).parent.mkdir()
-    (tmp_path / mark).write_text("{}")
-    with pytest.raises(Unsupported, match=r"Delta Lake|Apache Hudi"):
+    """Not even a damaged one, and not where it lies among other files."""
+    parquet(tmp_path / "t" / "a.parquet")
+    (tmp_path / "t" / mark).parent.mkdir()
+    (tmp_path / "t" / mark).write_text("{}")
+    with pytest.raises(GrebeError, match=r"Delta Lake|Hudi|Iceberg"):
+        open_source(tmp_path / "t")
+    with pytest.raises(Unsupported, match="by its own path"):
         open_source(tmp_path)
 
 
@@ -126,9 +129,9 @@ def test_plain_files_have_no_versions(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet")
     source = open_source(tmp_path)
     assert source.version() is None
-    for ask in (lambda: source.files(0), lambda: source.schema("v"), lambda: source.changes(3)):
+    for version, timestamp in ((0, None), ("v", None), (None, "2026-01-01")):
         with pytest.raises(Unsupported, match="no versions"):
-            ask()
+            source.at(version, timestamp)
 
 
 def test_changes_since_a_listing(tmp_path: Path) -> None:
@@ -139,7 +142,7 @@ def test_changes_since_a_listing(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").unlink()
     parquet(tmp_path / "b.parquet", rows=5)
     parquet(tmp_path / "d.parquet")
-    change = source.changes(before)
+    change = diff(before, source.files())
     assert change.added.paths().to_pylist() == ["b.parquet", "d.parquet"]
     assert change.removed.paths().to_pylist() == ["a.parquet", "b.parquet"]
     assert change.unchanged.paths().to_pylist() == ["c.parquet"]

@@ -29,6 +29,7 @@ from grebe.formats.parquet_pages import (
     want,
 )
 from grebe.formats.parquet_pages.kept_pages import kept_columns
+from grebe.formats.parquet_pages.stored_types import field_ids
 from grebe.formats.protocol import (
     NO_MEMORY,
     ROW_NUMBER,
@@ -42,7 +43,7 @@ from grebe.formats.protocol import (
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading, columns_of
 from grebe.formats.spark_types import spark_type, type_text
-from grebe.formats.unite import find_name, unite
+from grebe.formats.unite import find_column, unite
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BATCH_ROWS = 64 * 1024
@@ -203,15 +204,16 @@ def _by_pages(
     file: DataFile, pages: PageMap, rows: npt.NDArray[np.int64], wanted: Sequence[Column], memory: Memory
 ) -> pa.Table:
     sorted_rows, order = (rows, None) if _ascending(rows) else np.unique(rows, return_inverse=True)
-    names = [name for column in wanted if (name := find_name(column.name, pages.names)) is not None]
+    found = _in_file(wanted, pages.names, pages.field_ids, file.uri)
+    names = list(found.values())
     keep = _KeptOfFile(file, memory)
     kept = kept_columns(pages, sorted_rows, names, keep, file.read_spans, file.uri)
     rest = [name for name in names if name not in kept]
     table = _picked(file, pages, sorted_rows, rest, keep) if rest or not names else None
     arrays = [kept[name] if table is None or name in kept else _whole(table.column(name)) for name in names]
-    batch = pa.RecordBatch.from_arrays(arrays, names) if names else without_columns(len(sorted_rows))
-    found = pa.Table.from_batches([unite(batch, wanted, file.uri)])
-    return found if order is None else found.take(pa.array(order))
+    batch = pa.RecordBatch.from_arrays(arrays, list(found)) if names else without_columns(len(sorted_rows))
+    made = pa.Table.from_batches([unite(batch, wanted, file.uri)])
+    return made if order is None else made.take(pa.array(order))
 
 
 def _picked(
@@ -282,7 +284,8 @@ def _schema(opened: pq.ParquetFile) -> pa.Schema:
 
 def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     schema = _schema(opened.parquet)
-    names = [name for column in wanted if (name := find_name(column.name, schema.names)) is not None]
+    found = _in_file(wanted, schema.names, field_ids(opened.parquet.schema_arrow), opened.raw.file.uri)
+    names = list(found.values())
     if not names:
         for group in groups:
             yield without_columns(opened.metadata.row_group(group).num_rows)
@@ -294,7 +297,13 @@ def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -
             batch = next(batches, None)
         if batch is None:
             return
-        yield batch.select(names).cast(target)
+        yield batch.select(names).cast(target).rename_columns(list(found))
+
+
+def _in_file(wanted: Sequence[Column], names: Sequence[str], ids: Sequence[int | None], uri: str) -> dict[str, str]:
+    """By the name in the table the name in the file, of those that it has."""
+    found = ((column.name, find_column(column, names, ids, uri)) for column in wanted)
+    return {name: stored for name, stored in found if stored is not None}
 
 
 PARQUET = ParquetFormat()

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grebe.formats.calendars import is_old
+from grebe.formats.parquet_pages.stored_types import field_ids
 from grebe.formats.protocol import DataFile
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column
+from grebe.formats.unite import find_column
 
 _NUMBERS = ("INT32", "INT64", "BOOLEAN")
 
@@ -41,10 +43,12 @@ class Footer:
 
     def statistics(self, column: Column) -> Statistics | None:
         """None where they cannot be trusted, or the column is stored otherwise than it is read."""
-        stored = self.schema.field(column.name).type if column.name in self.schema.names else None
-        if stored != column.arrow.type or self.schema.names.count(column.name) != 1:
+        names = self.schema.names
+        name = find_column(column, names, field_ids(self.schema), "the file") if _told_apart(column) else column.name
+        stored = self.schema.field(name).type if name in names else None
+        if stored != column.arrow.type or names.count(name) != 1:
             return None
-        number = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)].index(column.name)
+        number = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)].index(name)
         shape = self.metadata.schema.column(number)
         dated = pa.types.is_temporal(stored)
         if shape.physical_type not in _NUMBERS or shape.max_repetition_level or (dated and self._other_calendar):
@@ -63,6 +67,11 @@ class Footer:
     @property
     def _other_calendar(self) -> bool:
         return is_old(self.metadata.metadata)
+
+
+def _told_apart(column: Column) -> bool:
+    """By more than its name."""
+    return column.stored is not None or bool(column.ids)
 
 
 def footer_of(file: DataFile) -> Footer:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -12,16 +12,23 @@ import pyarrow as pa
 from grebe.errors import CorruptLog
 from grebe.formats.spark_types import TypeJson, arrow_type, type_json, type_text
 
+_COLLATIONS = "__COLLATIONS"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark's, as text (see `spark_types`). `field_id` is what tells a column from a later one of the same
-    name, where the format has that. A partition column takes its value from the path, not from the file."""
+    """`type` is Spark's, as text (see `spark_types`). `ids` are what tells a column from a later one of the same name, where the
+    table's format has that: its own, and then those of all that is nested in it. A partition column takes its value from the path,
+    or from the table's log, not from the file. `stored` is its name in the files, where that is another one; a column with ids
+    and without such a name is found by its id, whatever the file calls it."""
 
     name: str
     type: str
-    field_id: int | None = None
+    ids: tuple[int, ...] = ()
     partition: bool = False
+    stored: str | None = None
+    foreign: str | None = field(default=None, compare=False)
+    """Why only the table's own reader in Spark reads it right; None: everybody does."""
 
     @property
     def arrow(self) -> pa.Field:
@@ -96,10 +103,12 @@ class Reading:
         columns: list[dict[str, Any]] = []
         for column in self.columns:
             entry: dict[str, Any] = {"name": column.name, "type": type_json(column.type)}
-            if column.field_id is not None:
-                entry["id"] = column.field_id
+            if column.ids:
+                entry["ids"] = list(column.ids)
             if column.partition:
                 entry["partition"] = True
+            if column.stored is not None:
+                entry["stored"] = column.stored
             columns.append(entry)
         return {
             "format": self.format,
@@ -113,7 +122,13 @@ class Reading:
     def from_dict(cls, data: Mapping[str, Any]) -> "Reading":
         try:
             columns = tuple(
-                Column(entry["name"], type_text(entry["type"]), entry.get("id"), entry.get("partition", False))
+                Column(
+                    entry["name"],
+                    type_text(entry["type"]),
+                    tuple(entry.get("ids", ())),
+                    entry.get("partition", False),
+                    entry.get("stored"),
+                )
                 for entry in data["columns"]
             )
             options = tuple(sorted(data["options"].items()))
@@ -131,4 +146,20 @@ def columns_of(struct: TypeJson) -> tuple[Column, ...]:
     """The columns of a schema in Spark's JSON (`df.schema.jsonValue()`)."""
     if not isinstance(struct, dict) or struct.get("type") != "struct":
         raise CorruptLog("a schema in Spark's JSON is an object of type struct", detail="READING")
-    return tuple(Column(field["name"], type_text(field["type"])) for field in struct["fields"])
+    return tuple(Column(one["name"], type_text(_collated_field(one)["type"])) for one in struct["fields"])
+
+
+def _collated(kind: TypeJson, path: str, collations: Mapping[str, str]) -> TypeJson:
+    """Spark writes the collation of a text not into its type but beside it."""
+    if isinstance(kind, str):
+        return f"{kind} collate {collations[path]}" if path in collations else kind
+    if kind["type"] == "struct":
+        return {**kind, "fields": [_collated_field(one) for one in kind["fields"]]}
+    inner = {"elementType": "element", "keyType": "key", "valueType": "value"}
+    changed = {at: _collated(kind[at], f"{path}.{step}", collations) for at, step in inner.items() if at in kind}
+    return {**kind, **changed}
+
+
+def _collated_field(one: Mapping[str, Any]) -> dict[str, Any]:
+    collations = one.get("metadata", {}).get(_COLLATIONS, {})
+    return {**one, "type": _collated(one["type"], one["name"], collations)}

@@ -30,6 +30,26 @@ def find_name(wanted: str, names: Sequence[str]) -> str | None:
     return alike[0] if alike else None
 
 
+def find_column(column: Column, names: Sequence[str], ids: Sequence[int | None], uri: str) -> str | None:
+    """The name under which a file with these columns and ids has a column of the table; None if it has not."""
+    if column.foreign is not None:
+        raise Unsupported(
+            f"column {column.name} of {uri}: {column.foreign}; the table's own reader in Spark can read it",
+            detail="FOREIGN_COLUMN",
+        )
+    if column.stored is not None:
+        return column.stored if column.stored in names else None
+    if not column.ids:
+        return find_name(column.name, names)
+    if all(one is None for one in ids):
+        raise Unsupported(
+            f"{uri} does not tell the ids of its columns, so that column {column.name} cannot be found in it; its table's own "
+            "reader in Spark may",
+            detail="FIELD_IDS",
+        )
+    return names[ids.index(column.ids[0])] if column.ids[0] in ids else None
+
+
 def unite(batch: pa.RecordBatch, columns: Sequence[Column], uri: str) -> pa.RecordBatch:
     """The records of one file with the columns of the table; `uri` is for the error."""
     if not columns:

@@ -6,6 +6,7 @@ that takes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from grebe.predicate.builder import path_of
 from grebe.predicate.evaluate import Evaluator, matches
 from grebe.predicate.tree import TRUE, Predicate, columns_of
 from grebe.predicate.types import Type
-from grebe.sources import Source, Version
+from grebe.sources import Deleted, Source, Version
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Engine:
                     Reason(Code.READ_DIFFERENTLY, one.name, {"differs": "columns or options"})
                 )
         self._finder = Finder(tuple(self._pruners.values()), snapshot.ids)
+
+    @cached_property
+    def _deleted(self) -> Deleted:
+        """Rows that files still have and the table has not. Known only once rows are read."""
+        return self.snapshot.source.deleted(self.snapshot.files)
 
     def type_of(self, column: str) -> Type | None:
         """Of a column or field, by its name in any case; None if there is none."""
@@ -147,7 +153,9 @@ class Engine:
         return [*(known or ()), *side_by_side(fetch, wanted, self._local)]
 
     def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
-        """None where the index does not hold all of these columns."""
+        """None where the index does not hold all of these columns, or rows that the table no longer has."""
+        if any(place in self._deleted for place in found.records):
+            return None
         held = self._pruners[found.used[0]].columns  # only an index of records has values, and it is named first
         if found.values is None or not all((name,) in held for name in needed):
             return None
@@ -164,7 +172,7 @@ class Engine:
     def count(self, predicate: Predicate) -> int:
         """How many rows a scan would give. Files of which an index knows that every row matches are not read."""
         reader = self.reader()
-        sure = self._finder.certain(predicate, reader)
+        sure = self._certain(predicate, reader)
         found = self._find(predicate, reader)
         left = replace(
             found,
@@ -179,12 +187,17 @@ class Engine:
     def exists(self, predicate: Predicate) -> bool:
         """Whether a scan would give a row. The first one that is found ends it."""
         reader = self.reader()
-        if any(self._finder.certain(predicate, reader).values()):
+        if any(self._certain(predicate, reader).values()):
             return True
         found = self._find(predicate, reader)
         fetch = _Fetch(self, Evaluator(predicate), self._asked(predicate), self._maps(found, reader))
         whole: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
         return any(len(fetch(one)) for one in (*found.records.items(), *whole))
+
+    def _certain(self, predicate: Predicate, reader: Reader) -> dict[int, int]:
+        """Of files with deleted rows an index does not know how many are left."""
+        sure = self._finder.certain(predicate, reader)
+        return {place: rows for place, rows in sure.items() if place not in self._deleted} if sure else sure
 
     def _asked(self, predicate: Predicate) -> list[str]:
         """Columns to count rows by."""
@@ -224,7 +237,20 @@ class Engine:
     def read(
         self, place: int, records: pa.Table | None, names: Sequence[str], maps: Mapping[int, Any]
     ) -> "Sequence[tuple[pa.Table, pa.Table]]":
-        """Records of one file with these columns, and their locators: those asked for, or all of them, part by part."""
+        """Records of one file with these columns, and their locators: those asked for, or all of them, part by part. Rows that
+        were deleted are left out."""
+        parts = self._stored(place, records, names, maps)
+        if place not in self._deleted:
+            return parts
+        gone = self._deleted[place]
+        left = [~np.isin(locators["row"].to_numpy(), gone) for _, locators in parts]
+        return [
+            (table.filter(kept), locators.filter(kept)) for (table, locators), kept in zip(parts, left, strict=True)
+        ]
+
+    def _stored(
+        self, place: int, records: pa.Table | None, names: Sequence[str], maps: Mapping[int, Any]
+    ) -> "Sequence[tuple[pa.Table, pa.Table]]":
         format, reading = self.snapshot.source.format, self.snapshot.reading
         file = self._data_files[place]
         own = [column.name for column in reading.file_columns if column.name in names]

@@ -49,16 +49,17 @@ class Table:
         self,
         source: Source,
         log: Log | None,
-        version: Version | None = None,
         config: Config | None = None,
         stores: CountedStores | None = None,
+        stays: bool = False,
     ) -> None:
+        """`stays`: a version was asked for, so that `reload` keeps it."""
         self._source = source
         self._log = log
-        self._version = version
+        self._stays = stays
         self._config = config or Config()
         self._stores = stores or CountedStores()
-        self._files = source.files(version)
+        self._files = source.files()
         self._made: Engine | None = None
         with contextlib.suppress(Unsupported):
             # Text that does not say its columns has indexes and a history all the same; whoever looks something up is told.
@@ -152,7 +153,9 @@ class Table:
         """Moves on to the table and the log as they are now; a version that was asked for stays."""
         if self._log is not None:
             self._log.reload()
-        self._files = self._source.files(self._version)
+        if not self._stays:
+            self._source = self._source.at()
+        self._files = self._source.files()
         self._made = None
         return self
 
@@ -204,7 +207,7 @@ class Table:
         else:
             reading = source.reading(files)
         number = None if log is None else log.newest.number
-        snapshot = Snapshot(source, files, ids, reading, indexes.pruners, self._version, number, indexes.unused)
+        snapshot = Snapshot(source, files, ids, reading, indexes.pruners, source.version(), number, indexes.unused)
         return Engine(
             snapshot, shared_cache(self._config.cache_bytes), self._config.time_zone or reading.time_zone or "UTC"
         )
@@ -219,21 +222,24 @@ def open(
     storage_options: Mapping[str, str] | None = None,
     config: Config | None = None,
 ) -> Table:
-    """Opens a table without Spark. `location` is where its indexes lie, if not beside it. `version` and `timestamp` are for sources
-    that keep versions."""
+    """Opens a table without Spark. `location` is where its indexes lie, if not beside it. `version` (of Delta Lake a number, of
+    Iceberg a snapshot's id, a tag or a branch, of Hudi an instant) and `timestamp` are for sources that keep versions."""
     settings = Config.load({}, config=config)
     stores = CountedStores()
-    if timestamp is not None:
-        raise Unsupported(
-            f"{path} cannot be opened as of a time; leave timestamp= out to read it as it is now", detail="TIME_TRAVEL"
-        )
     with ThreadPoolExecutor(1) as aside:
         finding = aside.submit(_find_log, canonical_uri(path), location, settings.location, storage_options, stores)
-        source = open_source(path, format=format, storage_options=storage_options, open_store=stores.open)
+        source = open_source(
+            path,
+            format=format,
+            storage_options=storage_options,
+            version=version,
+            timestamp=timestamp,
+            open_store=stores.open,
+        )
         log = finding.result()
     if log is None and source.uri != canonical_uri(path):
         log = _find_log(source.uri, location, settings.location, storage_options, stores)
-    return Table(source, log, version, settings, stores)
+    return Table(source, log, settings, stores, stays=version is not None or timestamp is not None)
 
 
 def _as_recorded(source: Source, log: Log | None) -> Source:

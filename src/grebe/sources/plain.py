@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -10,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import TableNotFound, Unsupported
-from grebe.files import Diff, FileList, canonical_uri, diff, join_uri
+from grebe.files import FileList, canonical_uri, join_uri
 from grebe.formats import Column, DataFile, Format, Reading, format_named, format_of_file
 from grebe.formats.registry import data_suffix
 from grebe.formats.unite import merged_columns
 from grebe.sources.globs import name_pattern
 from grebe.sources.listing import Listed, Roots, data_rows, list_roots
 from grebe.sources.partitions import Partitioning, partition_array, partitioning
-from grebe.sources.protocol import Request, Version
+from grebe.sources.protocol import Deleted, Request, Version
 from grebe.store.protocol import Store
 
 # Another change within this time may leave size and modification time as they are.
@@ -25,7 +26,16 @@ _LOCAL_SETTLING_MS = 20
 _REMOTE_SETTLING_MS = 2000
 _THREADS = 16
 _SELF_DESCRIBING = ("parquet", "orc", "avro")
-_LAKE_MARKS = {"_delta_log/": "Delta Lake", ".hoodie/": "Apache Hudi"}
+_LAKE_MARKS = {"_delta_log": "delta", ".hoodie": "hudi"}
+_ICEBERG_MARK = ".metadata.json"
+
+
+class LakeTableFound(Exception):
+    """The path is a table of a lake format, which has sources of its own."""
+
+    def __init__(self, format: str) -> None:
+        super().__init__(format)
+        self.format = format
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,15 @@ class PlainSource:
     def version(self) -> None:
         return None
 
-    def files(self, version: Version | None = None) -> FileList:
-        _refuse_version(version)
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "PlainSource":
+        if version is not None or timestamp is not None:
+            asked = f"version {version!r}" if version is not None else f"state as of {timestamp}"
+            raise Unsupported(
+                f"plain files have no versions, so no {asked}; leave version= and timestamp= out", detail="VERSION"
+            )
+        return self
+
+    def files(self) -> FileList:
         listed = self.at_opening.pop() if self.at_opening else list_roots(self.store, self.roots)
         files = _file_list(self.roots, listed, self.request)
         if not len(files) and self.request.columns is None:
@@ -65,10 +82,8 @@ class PlainSource:
             )
         return files
 
-    def changes(self, old: Version | FileList, new: Version | None = None) -> Diff:
-        if isinstance(old, FileList):
-            return diff(old, self.files(new))
-        raise _no_versions(old)
+    def deleted(self, files: FileList) -> Deleted:
+        return {}
 
     def reading(self, files: FileList) -> Reading:
         partitions = _partitioning(files.by_folder()[0], self.roots, self.request).columns
@@ -93,8 +108,8 @@ class PlainSource:
             request = replace(request, columns=recorded.file_columns)
         return replace(self, request=request, at_opening=[])
 
-    def schema(self, version: Version | None = None) -> pa.Schema:
-        return self.reading(self.files(version)).schema
+    def schema(self) -> pa.Schema:
+        return self.reading(self.files()).schema
 
     def partition_values(self, files: FileList, reading: Reading) -> pa.Table:
         folders, folder_of = files.by_folder()
@@ -197,12 +212,7 @@ def _partitioning(folders: Sequence[str], roots: Roots, request: Request) -> Par
 
 def _format_found(uri: str, listed: Listed, request: Request) -> Format:
     """By the suffixes of the data files, which must tell one format."""
-    for folder in listed.folders:
-        for mark, lake in _LAKE_MARKS.items():
-            if f"{folder}/".startswith(mark) or f"/{mark}" in f"/{folder}/":
-                raise Unsupported(
-                    f"{uri} is a table of {lake}; give format={lake.split()[-1].lower()!r}", detail="LAKE_TABLE"
-                )
+    _look_for_lakes(uri, listed)
     names = listed.names.filter(pa.array(_data_rows(listed, request)))
     if not len(names):
         raise TableNotFound(f"{uri} has no data files", detail="NO_DATA")
@@ -222,6 +232,22 @@ def _format_found(uri: str, listed: Listed, request: Request) -> Format:
     )
 
 
+def _look_for_lakes(uri: str, listed: Listed) -> None:
+    """A table at the path itself is one for its own source; one somewhere below is none of ours to mix in."""
+    for number, folder in enumerate(listed.folders):
+        parts = folder.split("/")
+        found = next((lake for mark, lake in _LAKE_MARKS.items() if mark in parts), None)
+        if found is None and parts[-1] == "metadata":
+            inside = listed.names.filter(pa.array(listed.folder_of == number))
+            found = "iceberg" if pc.any(pc.ends_with(inside, _ICEBERG_MARK)).as_py() else None
+        if found is not None and (parts[0] in _LAKE_MARKS or parts == ["metadata"]):
+            raise LakeTableFound(found)
+        if found is not None:
+            raise Unsupported(
+                f"{uri} holds a table of {found} in {folder}; open that table by its own path", detail="LAKE_TABLE"
+            )
+
+
 def _spoken(suffixes: Sequence[str]) -> str:
     return ", ".join(suffix or "none" for suffix in suffixes)
 
@@ -239,14 +265,3 @@ def _given_columns(given: Sequence[Column], partitions: Sequence[Column]) -> tup
     found = {column.name.lower() for column in partitions}
     own = [replace(column, partition=False) for column in given if column.name.lower() not in found]
     return (*own, *(replace(column, name=spelling.get(column.name.lower(), column).name) for column in partitions))
-
-
-def _refuse_version(version: Version | None) -> None:
-    if version is not None:
-        raise _no_versions(version)
-
-
-def _no_versions(version: Version) -> Unsupported:
-    return Unsupported(
-        f"plain files have no versions, so no version {version!r}; leave `version` out", detail="VERSION"
-    )

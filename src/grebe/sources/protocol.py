@@ -1,17 +1,22 @@
-"""What a source of data brings along: the files of a version, what changed between two, and how the files are read."""
+"""What a source of data brings along: the files of a version, which rows of them do not count, and how they are read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from grebe.files import Diff, FileList
+from grebe.files import FileList
 from grebe.formats import Column, DataFile, Format, Reading
 from grebe.store.opening import open_store
 from grebe.store.protocol import Store
 
 Version: TypeAlias = int | str
+Deleted: TypeAlias = Mapping[int, npt.NDArray[np.int64]]
+"""By the place of a file in its list the numbers of rows that were deleted, ascending; a file without such rows is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,8 @@ class Request:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     columns: tuple[Column, ...] | None = None
     time_zone: str = "UTC"
+    version: Version | None = None
+    timestamp: str | datetime | None = None
     open_store: Callable[[str, Mapping[str, str] | None], Store] = field(default=open_store, repr=False)
 
     def option(self, name: str) -> str | None:
@@ -33,7 +40,7 @@ class Request:
 
 
 class Source(Protocol):
-    """One table. A file list that it returned says all it needs to answer about those files: it keeps no state of its own."""
+    """One table, at one version where it has versions. A file list that it returned says all it needs to answer about its files."""
 
     @property
     def uri(self) -> str:
@@ -61,22 +68,26 @@ class Source(Protocol):
         ...
 
     def version(self) -> Version | None:
-        """The newest version; None where the source has no versions."""
+        """The version that this is; None where the source has no versions."""
         ...
 
-    def files(self, version: Version | None = None) -> FileList:
-        """The data files of a version, or of now."""
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "Source":
+        """The same table at another version, or as it was at a time; the newest if nothing is said."""
         ...
 
-    def changes(self, old: Version | FileList, new: Version | None = None) -> Diff:
-        """What changed since a version, or since a file list."""
+    def files(self) -> FileList:
+        """The data files of the version, or of now."""
+        ...
+
+    def deleted(self, files: FileList) -> Deleted:
+        """Rows of these files that the table no longer has. What is kept of them is read when it is asked for."""
         ...
 
     def reading(self, files: FileList) -> Reading:
         """How these files are read."""
         ...
 
-    def schema(self, version: Version | None = None) -> pa.Schema:
+    def schema(self) -> pa.Schema:
         """All columns, those of partitions included."""
         ...
 

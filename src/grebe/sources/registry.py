@@ -1,6 +1,8 @@
-"""The sources that are there: plain files, and those that installed packages announce in the entry point group `grebe.sources`."""
+"""The sources that are there: plain files, the lake formats, and those that installed packages announce in the entry point group
+`grebe.sources`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from importlib.metadata import EntryPoint, entry_points
 from os import PathLike, fspath
 
@@ -10,12 +12,15 @@ from grebe.errors import InvalidConfig, TableNotFound
 from grebe.formats import Column
 from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import spark_type, type_text
-from grebe.sources.plain import open_plain
-from grebe.sources.protocol import Request, Source, SourceKind
+from grebe.sources import delta, hudi, iceberg
+from grebe.sources.plain import LakeTableFound, open_plain
+from grebe.sources.protocol import Request, Source, SourceKind, Version
 from grebe.store.opening import open_store
 from grebe.store.protocol import Store
 
 GROUP = "grebe.sources"
+LAKES: Mapping[str, SourceKind] = {"delta": delta.KIND, "iceberg": iceberg.KIND, "hudi": hudi.KIND}
+"""By what users give as `format`."""
 _MEMBERS = ("recognises", "open")
 
 
@@ -26,6 +31,8 @@ def open_source(
     storage_options: Mapping[str, str] | None = None,
     schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None = None,
     time_zone: str = "UTC",
+    version: Version | None = None,
+    timestamp: str | datetime | None = None,
     open_store: Callable[[str, Mapping[str, str] | None], Store] = open_store,
 ) -> Source:
     """The table at a path, or at several. `format` is a record format or the name of a source; `schema` is one of Arrow, one in
@@ -40,14 +47,21 @@ def open_source(
         storage_options or {},
         _columns(schema),
         time_zone,
+        version,
+        timestamp,
         open_store,
     )
     for point in entry_points(group=GROUP):
         if format is None or point.name.lower() == format.lower():
             kind = _loaded(point)
             if format is not None or kind.recognises(request):
-                return kind.open(request)
-    return open_plain(request)
+                return kind.open(request).at(version, timestamp)
+    if format is not None and format.lower() in LAKES:
+        return LAKES[format.lower()].open(request)
+    try:
+        return open_plain(request).at(version, timestamp)
+    except LakeTableFound as found:
+        return LAKES[found.format].open(request)
 
 
 def _columns(schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None) -> tuple[Column, ...] | None:

@@ -9,7 +9,6 @@ from grebe.errors import Unsupported
 from grebe.formats import Column, Reading
 from grebe.formats.reading import columns_of
 from grebe.formats.registry import format_named
-from grebe.formats.spark_types import TypeJson
 
 _PACKAGE = "org.apache.spark.sql.execution.datasources."
 FORMATS = {
@@ -54,7 +53,6 @@ _REBASING = {
 _OF_FORMAT = {"parquet": "spark.sql.parquet.", "avro": "spark.sql.avro.", "csv": "spark.sql.csv."}
 # Formats whose records may be malformed: which are, and what is left of them, hangs on the columns that a query asks for.
 _PARSED = {"csv", "json"}
-_COLLATIONS = "__COLLATIONS"
 # What a catalog keeps with a table, and what Grebe itself adds.
 _NO_OPTIONS = {"serialization.format", "grebe"}
 
@@ -79,9 +77,9 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
     # A reader's own option outranks the session's zone.
     zone = next((value for key, value in options.items() if key.lower() == "timezone"), None)
     given = known.options.of_reading(options) | _from_settings(name, options, settings)
-    partitions = columns_of(_schema(relation["partition_schema"]))
+    partitions = columns_of(json.loads(relation["partition_schema"]))
     names = {column.name.lower() for column in partitions}
-    own = [column for column in columns_of(_schema(relation["data_schema"])) if column.name.lower() not in names]
+    own = [column for column in columns_of(json.loads(relation["data_schema"])) if column.name.lower() not in names]
     if name in _PARSED:
         _require_whole_records(given)
         malformed = _column_of_malformed(options, settings)
@@ -133,27 +131,6 @@ def _column_of_malformed(options: Mapping[str, str], settings: Mapping[str, str]
     setting = "spark.sql.columnNameOfCorruptRecord"
     given = (value for key, value in options.items() if key.lower() == "columnnameofcorruptrecord")
     return next(given, settings.get(setting, SETTINGS[setting]))
-
-
-def _schema(text: str) -> TypeJson:
-    """Spark writes the collation of a text not into its type but beside it."""
-    schema: TypeJson = json.loads(text)
-    return _collated(schema, "", {}) if _COLLATIONS in text else schema
-
-
-def _collated(kind: TypeJson, path: str, collations: Mapping[str, str]) -> TypeJson:
-    if isinstance(kind, str):
-        return f"{kind} collate {collations[path]}" if path in collations else kind
-    if kind["type"] == "struct":
-        return {**kind, "fields": [_collated_field(field) for field in kind["fields"]]}
-    inner = {"elementType": "element", "keyType": "key", "valueType": "value"}
-    changed = {at: _collated(kind[at], f"{path}.{step}", collations) for at, step in inner.items() if at in kind}
-    return {**kind, **changed}
-
-
-def _collated_field(field: Mapping[str, Any]) -> dict[str, Any]:
-    collations = field.get("metadata", {}).get(_COLLATIONS, {})
-    return {**field, "type": _collated(field["type"], field["name"], collations)}
 
 
 def _from_settings(name: str, options: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:

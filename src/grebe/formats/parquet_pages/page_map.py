@@ -61,6 +61,11 @@ class PageMap:
         return tuple(top.name for top in self.schema.tops)
 
     @property
+    def field_ids(self) -> tuple[int | None, ...]:
+        """Of the columns, in the order of the file."""
+        return tuple(top.field_id for top in self.schema.tops)
+
+    @property
     def nbytes(self) -> int:
         """What the map takes in memory at most, once all of it is unpacked; the schema, that maps share, left out."""
         packed = sum(map(len, self.sections))

@@ -48,6 +48,8 @@ class Top:
     """Its part of the schema, as written."""
     element_count: int
     leaves: range
+    field_id: int | None = None
+    """As a table format gave it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,8 @@ def _tree(elements: Sequence[Struct], blob: bytes, bounds: Sequence[int]) -> tup
         start, first = number, len(leaves)
         number = below(start, (), 0, 0)
         name = elements[start][4].decode()
-        tops.append(Top(name, blob[bounds[start] : bounds[number]], number - start, range(first, len(leaves))))
+        elements_of = blob[bounds[start] : bounds[number]]
+        tops.append(Top(name, elements_of, number - start, range(first, len(leaves)), elements[start].get(9)))
     if number != len(elements):
         raise Damaged(f"its schema has {len(elements)} elements and uses {number}")
     return tops, leaves

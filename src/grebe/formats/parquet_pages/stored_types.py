@@ -33,3 +33,9 @@ def _stored(field: pa.Field, path: str, int96: Collection[str]) -> pa.Field:
         step = ".".join(below.split(".")[path.count(".") + 1 :][:2])
         return field.with_type(pa.list_(_stored(kind.value_field, f"{path}.{step}", int96)))
     return field
+
+
+def field_ids(schema: pa.Schema) -> list[int | None]:
+    """Those that a table format gave the columns, as Arrow tells them."""
+    told = ((field.metadata or {}).get(b"PARQUET:field_id") for field in schema)
+    return [None if one is None else int(one) for one in told]

@@ -1,16 +1,17 @@
 """The source itself, as `grebe.sources.Source` asks for it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from grebe.errors import TableNotFound, Unsupported
-from grebe.files import Diff, FileList, canonical_uri, diff
+from grebe.files import FileList, canonical_uri
 from grebe.formats import DataFile, Format, Reading, format_named
-from grebe.sources import Request, Version
+from grebe.sources import Deleted, Request, Version
 from grebe.store.opening import open_store
 from grebe.store.protocol import ObjectMissing, Store
 
@@ -23,6 +24,7 @@ class WebList:
     store: Store
     format: Format
     request: Request
+    number: int
 
     kind = "weblist"
     settling_ms = 0  # A version of the manifest names its files for ever.
@@ -32,16 +34,19 @@ class WebList:
         return self.uri.rpartition("/")[2]
 
     def version(self) -> int:
-        return len(_manifest(self.store)["versions"]) - 1
+        return self.number
 
-    def files(self, version: Version | None = None) -> FileList:
-        versions = _manifest(self.store)["versions"]
-        number = len(versions) - 1 if version is None else version
-        if not isinstance(number, int) or not 0 <= number < len(versions):
-            raise Unsupported(
-                f"{self.uri} has the versions 0 to {len(versions) - 1}, and no {version!r}", detail="VERSION"
-            )
-        entries = versions[number]
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "WebList":
+        if timestamp is not None:
+            raise Unsupported(f"{self.uri} does not tell when its versions were made", detail="VERSION")
+        last = len(_manifest(self.store)["versions"]) - 1
+        number = last if version is None else version
+        if not isinstance(number, int) or not 0 <= number <= last:
+            raise Unsupported(f"{self.uri} has the versions 0 to {last}, and no {version!r}", detail="VERSION")
+        return replace(self, number=number)
+
+    def files(self) -> FileList:
+        entries = _manifest(self.store)["versions"][self.number]
         return FileList.build(
             self.uri,
             [entry["path"] for entry in entries],
@@ -50,8 +55,8 @@ class WebList:
             tags=[entry["etag"] for entry in entries],
         )
 
-    def changes(self, old: Version | FileList, new: Version | None = None) -> Diff:
-        return diff(old if isinstance(old, FileList) else self.files(old), self.files(new))
+    def deleted(self, files: FileList) -> Deleted:
+        return {}
 
     def reading(self, files: FileList) -> Reading:
         options = self.format.options.complete(self.request.options)
@@ -67,8 +72,8 @@ class WebList:
             by_position=self.format.by_position,
         )
 
-    def schema(self, version: Version | None = None) -> pa.Schema:
-        return self.reading(self.files(version)).schema
+    def schema(self) -> pa.Schema:
+        return self.reading(self.files()).schema
 
     def partition_values(self, files: FileList, reading: Reading) -> pa.Table:
         return pa.table({})
@@ -85,7 +90,8 @@ class WebListKind:
     def open(self, request: Request) -> WebList:
         uri = canonical_uri(request.paths[0])
         store = open_store(uri, request.storage_options)
-        return WebList(uri, store, format_named(_manifest(store)["format"]), request)
+        manifest = _manifest(store)
+        return WebList(uri, store, format_named(manifest["format"]), request, len(manifest["versions"]) - 1)
 
 
 def _manifest(store: Store) -> dict[str, Any]:

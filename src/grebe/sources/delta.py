@@ -1,0 +1,197 @@
+"""Tables of Delta Lake, listed without Spark by the package deltalake: add actions are the files, vectors tell deleted rows."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+import pyarrow as pa
+
+from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
+from grebe.files import FileList, canonical_uri
+from grebe.formats import Column
+from grebe.formats.reading import columns_of
+from grebe.sources.lake import (
+    LakeFiles,
+    LakeVersion,
+    Numbers,
+    moment,
+    needs,
+    no_such_version,
+    require_one,
+    the_path,
+    uri_of,
+)
+from grebe.sources.protocol import Deleted, Request, Version
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+LOG = "_delta_log"
+_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
+
+
+@dataclass(frozen=True)
+class DeltaSource(LakeVersion):
+    table: "DeltaTable" = field(repr=False, compare=False, kw_only=True)
+
+    kind = "delta"
+
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "DeltaSource":
+        return _opened(self.uri, self.request, version, timestamp)
+
+    def deleted(self, files: FileList) -> Deleted:
+        vectors = self._vectors
+        uris = files.uris().to_pylist() if vectors else []
+        return {place: vectors[uri] for place, uri in enumerate(uris) if uri in vectors}
+
+    @cached_property
+    def _vectors(self) -> Mapping[str, Numbers]:
+        """By URI. The log does not tell us which files have one, so all are read together, once."""
+        if "deletionVectors" not in (self.table.protocol().reader_features or ()):
+            return {}
+        with _errors(self.uri):
+            found = pa.table(self.table.deletion_vectors())
+        masks = found.column("selection_vector").combine_chunks()
+        kept, starts = masks.values.to_numpy(zero_copy_only=False), masks.offsets.to_numpy()
+        uris = [canonical_uri(one, encoded=True) for one in found.column("filepath").to_pylist()]
+        return {
+            uri: np.flatnonzero(~kept[start:stop])
+            for uri, start, stop in zip(uris, starts[:-1], starts[1:], strict=True)
+        }
+
+
+class DeltaKind:
+    def recognises(self, request: Request) -> bool:
+        return False  # the listing of plain files tells, at no cost
+
+    def open(self, request: Request) -> DeltaSource:
+        return _opened(canonical_uri(the_path(request, "Delta Lake")), request, request.version, request.timestamp)
+
+
+def _opened(uri: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> DeltaSource:
+    require_one(version, timestamp)
+    with needs("deltalake", "delta"):
+        from deltalake import DeltaTable
+    options = {name.lower(): value for name, value in request.storage_options.items()}
+    with _errors(uri):
+        newest = DeltaTable(_encoded(uri), storage_options=options or None)
+    table = newest if version is None and timestamp is None else _at(newest, uri, version, timestamp)
+    fields = json.loads(table.schema().to_json())["fields"]
+    partitions = set(table.metadata().partition_columns)
+    columns = tuple(_column(one, one["name"] in partitions) for one in fields)
+    stored = tuple(_stored(one) for one in fields if one["name"] not in partitions)
+    with _errors(uri):
+        listed = _listed(uri, pa.table(table.get_add_actions()), columns)
+    store = request.open_store(uri, request.storage_options)
+    return DeltaSource(uri, store, request, table.version(), columns, stored, listed, table=table)
+
+
+def _encoded(uri: str) -> str:
+    scheme, _, rest = uri.partition("://")
+    return rest if scheme == "file" else f"{scheme}://{quote(rest, safe='/@:')}"
+
+
+def _at(newest: "DeltaTable", uri: str, version: Version | None, timestamp: str | datetime | None) -> "DeltaTable":
+    from deltalake.exceptions import DeltaError
+
+    last = newest.version()
+    asked: int | datetime
+    if timestamp is not None:
+        asked = moment(timestamp)
+    elif isinstance(version, int) or (isinstance(version, str) and version.isdecimal()):
+        asked = int(version)
+    else:
+        raise no_such_version(uri, version, f"those of Delta Lake are numbers, the newest {last}")
+    try:
+        newest.load_as_version(asked)
+    except (DeltaError, ValueError) as error:
+        raise no_such_version(
+            uri, asked, f"the newest is {last}, and old ones go with Delta's log retention"
+        ) from error
+    if isinstance(asked, datetime) and newest.history(1)[0].get("timestamp", 0) > asked.timestamp() * 1000:
+        raise no_such_version(uri, asked, "the oldest that is left is younger")
+    return newest
+
+
+def _listed(uri: str, actions: pa.Table, columns: Sequence[Column]) -> LakeFiles:
+    partitioned = [column for column in columns if column.partition]
+    values = actions.column("partition").combine_chunks() if partitioned else None
+    arrays = {} if values is None else {column.name: _values(values, column) for column in partitioned}
+    return LakeFiles.build(
+        uri,
+        [uri_of(uri, unquote(path)) for path in actions.column("path").to_pylist()],
+        actions.column("size_bytes").to_pylist(),
+        actions.column("modification_time").to_pylist(),
+        actions.column("num_records").to_pylist() if "num_records" in actions.column_names else None,
+        pa.table(arrays) if arrays else None,
+    )
+
+
+def _values(partitions: pa.StructArray, column: Column) -> pa.Array:
+    return partitions.field(column.name).cast(column.arrow.type)
+
+
+def _column(one: Mapping[str, Any], partition: bool) -> Column:
+    (plain,) = columns_of({"type": "struct", "fields": [one]})
+    metadata = one.get("metadata", {})
+    if _PHYSICAL not in metadata:
+        return Column(plain.name, plain.type, partition=partition)
+    nested = list(_nested(one["type"]))
+    why = "fields nested in it have other names in the files" if any(name != own for name, own, _ in nested) else None
+    ids = (metadata[_ID], *(number for _, _, number in nested))
+    return Column(plain.name, plain.type, ids, partition, metadata[_PHYSICAL], why)
+
+
+def _nested(kind: Any) -> Iterator[tuple[str, str, int]]:
+    """Name, name in the files, and id of all fields below."""
+    if not isinstance(kind, dict):
+        return
+    for one in kind.get("fields", ()):
+        metadata = one.get("metadata", {})
+        yield one["name"], metadata.get(_PHYSICAL, one["name"]), metadata.get(_ID, -1)
+        yield from _nested(one["type"])
+    for below in ("elementType", "keyType", "valueType"):
+        yield from _nested(kind.get(below))
+
+
+def _stored(one: Mapping[str, Any]) -> dict[str, Any]:
+    name = one.get("metadata", {}).get(_PHYSICAL, one["name"])
+    return {"name": name, "type": _stored_type(one["type"]), "nullable": True, "metadata": {}}
+
+
+def _stored_type(kind: Any) -> Any:
+    if not isinstance(kind, dict):
+        return kind
+    changed = {at: _stored_type(kind[at]) for at in ("elementType", "keyType", "valueType") if at in kind}
+    if "fields" in kind:
+        changed["fields"] = [_stored(one) for one in kind["fields"]]
+    return {**kind, **changed}
+
+
+@contextmanager
+def _errors(uri: str) -> Iterator[None]:
+    """What deltalake raises, as errors of ours. Its messages may show more of a store's answer than is anybody's business."""
+    from deltalake.exceptions import DeltaError, DeltaProtocolError, TableNotFoundError
+
+    try:
+        yield
+    except TableNotFoundError as error:
+        raise TableNotFound(
+            f"{uri} is no table of Delta Lake: it has no {LOG} that can be read", detail="DELTA"
+        ) from error
+    except DeltaProtocolError as error:
+        raise Unsupported(f"{uri} asks of its readers what deltalake cannot do: {error}", detail="DELTA") from error
+    except (DeltaError, OSError) as error:
+        raise StoreUnreachable(
+            f"the log of {uri} could not be read ({type(error).__name__}); look at its store and storage_options",
+            detail="DELTA",
+        ) from error
+
+
+KIND = DeltaKind()

@@ -1,0 +1,139 @@
+"""Tables of Apache Hudi, listed without Spark by the package hudi: the base files of a version's file slices.
+
+A slice with log files (merge-on-read) is more than its base file, and only Hudi's own reader puts it together. So such slices are
+not listed, and whoever would read the table without Spark is told; in Spark they are read directly, beside the covered files.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
+from grebe.files import FileList, canonical_uri
+from grebe.formats import Column, DataFile
+from grebe.formats.spark_types import spark_type, type_json, type_text
+from grebe.sources.lake import LakeFiles, LakeVersion, moment, needs, no_such_version, require_one, the_path, uri_of
+from grebe.sources.protocol import Deleted, Request, Version
+
+if TYPE_CHECKING:
+    from hudi import HudiFileSlice, HudiInstant, HudiTable
+
+FOLDER = ".hoodie"
+_DROPPED = "hoodie.datasource.write.drop.partition.columns"
+_BASE_FORMAT = "hoodie.table.base.file.format"
+
+
+@dataclass(frozen=True)
+class HudiSource(LakeVersion):
+    merged: int = field(default=0, kw_only=True)
+    """Slices with log files, which are not listed."""
+
+    kind = "hudi"
+
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "HudiSource":
+        return _opened(self.uri, self.request, version, timestamp)
+
+    def deleted(self, files: FileList) -> Deleted:
+        return {}  # a base file is rewritten for each delete
+
+    def data_files(self, files: FileList) -> list[DataFile]:
+        if self.merged:
+            raise Unsupported(
+                f"{self.merged} file slices of {self.uri} have log files, which only Hudi's reader in Spark merges; query it "
+                "there, or compact the table first",
+                detail="LOG_FILES",
+            )
+        return super().data_files(files)
+
+
+class HudiKind:
+    def recognises(self, request: Request) -> bool:
+        return False  # the listing of plain files tells, at no cost
+
+    def open(self, request: Request) -> HudiSource:
+        return _opened(canonical_uri(the_path(request, "Hudi")), request, request.version, request.timestamp)
+
+
+def _opened(uri: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> HudiSource:
+    require_one(version, timestamp)
+    with needs("hudi", "hudi"):
+        from hudi import HudiReadOptions, HudiTableBuilder
+    with _errors(uri):
+        builder = HudiTableBuilder.from_base_uri(uri)
+        table = builder.with_storage_options(dict(request.storage_options)).build()
+        instant = _instant(table, uri, version, timestamp)
+        asked = HudiReadOptions() if instant is None else HudiReadOptions().with_as_of_timestamp(instant)
+        slices = table.get_file_slices(asked)
+        fields = list(table.get_schema_with_meta_fields())
+    _require_readable(uri, table.hudi_options())
+    columns = tuple(Column(one.name, type_text(spark_type(one.type))) for one in fields)
+    stored = tuple({"name": one.name, "type": type_json(one.type), "nullable": True, "metadata": {}} for one in columns)
+    store = request.open_store(uri, request.storage_options)
+    plain = [one for one in slices if not one.has_log_files()]
+    merged = len(slices) - len(plain)
+    return HudiSource(uri, store, request, instant or "", columns, stored, _listed(uri, plain), merged=merged)
+
+
+def _listed(uri: str, slices: "Sequence[HudiFileSlice]") -> LakeFiles:
+    """The name of a base file holds its file id and its commit: that and its size are its identity."""
+    return LakeFiles.build(
+        uri,
+        [uri_of(uri, one.base_file_relative_path()) for one in slices],
+        [one.base_file_size for one in slices],
+        [0] * len(slices),
+    )
+
+
+def _instant(table: "HudiTable", uri: str, version: Version | None, timestamp: str | datetime | None) -> str | None:
+    """None for a table without commits."""
+    timeline = table.get_timeline()
+    instants: list[HudiInstant] = [
+        *timeline.get_completed_commits(),
+        *timeline.get_completed_deltacommits(),
+        *timeline.get_completed_replacecommits(),
+    ]
+    known = sorted(instants, key=lambda one: one.timestamp)
+    if timestamp is not None:
+        asked = moment(timestamp).timestamp() * 1000
+        before = [one.timestamp for one in known if one.epoch_mills <= asked]
+        if not before:
+            raise no_such_version(uri, timestamp, "the oldest that is left is younger")
+        return str(before[-1])
+    if version is None:
+        return str(known[-1].timestamp) if known else None
+    if str(version) not in {one.timestamp for one in known}:
+        raise no_such_version(
+            uri, version, f"those of Hudi are instants such as {known[-1].timestamp}" if known else "it has none"
+        )
+    return str(version)
+
+
+def _require_readable(uri: str, options: dict[str, Any]) -> None:
+    if str(options.get(_BASE_FORMAT, "PARQUET")).upper() != "PARQUET":
+        raise Unsupported(
+            f"{uri} keeps its files as {options[_BASE_FORMAT]}; of Hudi Grebe reads Parquet", detail="FORMAT"
+        )
+    if str(options.get(_DROPPED, "false")).lower() == "true":
+        raise Unsupported(f"{uri} has partition columns that its files do not hold ({_DROPPED})", detail="PARTITIONS")
+
+
+@contextmanager
+def _errors(uri: str) -> Iterator[None]:
+    """What the package hudi raises, as errors of ours."""
+    try:
+        yield
+    except Exception as error:  # the package has one class of errors, and does not export it
+        if type(error).__name__ != "HudiCoreError":
+            raise
+        if any(sign in str(error) for sign in ("hoodie.properties", "hoodie.table.name")):
+            raise TableNotFound(
+                f"{uri} is no table of Hudi: it has no {FOLDER}/hoodie.properties that can be read", detail="HUDI"
+            ) from error
+        raise StoreUnreachable(
+            f"the timeline of {uri} could not be read; look at its store and storage_options", detail="HUDI"
+        ) from error
+
+
+KIND = HudiKind()

@@ -1,0 +1,247 @@
+"""Tables of Apache Iceberg, listed without Spark by the package pyiceberg, whose files are read through Grebe's own stores.
+
+A path without a catalog means the newest metadata file below it. Columns are found by their ids: names change, ids do not.
+"""
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from grebe.errors import TableNotFound, Unsupported
+from grebe.files import FileList, canonical_uri
+from grebe.sources.iceberg_io import file_io, located
+from grebe.sources.iceberg_schema import columns_and_fields
+from grebe.sources.lake import (
+    DeletedRows,
+    LakeFiles,
+    LakeVersion,
+    Numbers,
+    moment,
+    needs,
+    no_such_version,
+    require_one,
+    the_path,
+)
+from grebe.sources.protocol import Deleted, Request, Version
+from grebe.store.protocol import ObjectMissing, Store
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
+METADATA = "metadata"
+_SUFFIX = ".metadata.json"
+_NUMBERED = re.compile(r"(?:v(\d+)|(\d+)-.*?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class IcebergSource(LakeVersion):
+    given: str = field(repr=False, kw_only=True)
+    """Where to look for the newest metadata."""
+    metadata: "TableMetadata" = field(repr=False, compare=False, kw_only=True)
+
+    kind = "iceberg"
+
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "IcebergSource":
+        return _opened(self.given, self.request, version, timestamp)
+
+    def deleted(self, files: FileList) -> Deleted:
+        told = self._deletes
+        uris = files.uris().to_pylist() if told else []
+        return DeletedRows(
+            {place: (uri, told[uri]) for place, uri in enumerate(uris) if uri in told}, self._rows_deleted
+        )
+
+    @cached_property
+    def _deletes(self) -> "dict[str, Sequence[IcebergFile]]":
+        """By the URI of a data file what is kept of rows deleted from it. Raises `Unsupported` for deletes by value."""
+        from pyiceberg.manifest import ManifestContent
+        from pyiceberg.table import DataScan
+
+        io = file_io(self.request, self.store)
+        snapshot = None if not self.number else self.metadata.snapshot_by_id(int(self.number))
+        if snapshot is None or all(one.content == ManifestContent.DATA for one in snapshot.manifests(io)):
+            return {}
+        try:
+            tasks = list(DataScan(table_metadata=self.metadata, io=io, snapshot_id=snapshot.snapshot_id).plan_files())
+        except ValueError as error:
+            raise Unsupported(
+                f"rows of {self.uri} were deleted by value (equality deletes), which pyiceberg cannot read: {error}. Read the "
+                "table in Spark, or let Iceberg rewrite its files first",
+                detail="EQUALITY_DELETES",
+            ) from error
+        return {canonical_uri(task.file.file_path): tuple(task.delete_files) for task in tasks if task.delete_files}
+
+    def _rows_deleted(self, told: "tuple[str, Sequence[IcebergFile]]") -> Numbers:
+        uri, kept = told
+        found = [_positions(one, uri, self.request, self.store) for one in kept]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+class IcebergKind:
+    def recognises(self, request: Request) -> bool:
+        return False  # the listing of plain files tells, at no cost
+
+    def open(self, request: Request) -> IcebergSource:
+        return _opened(the_path(request, "Iceberg"), request, request.version, request.timestamp)
+
+
+def _opened(given: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> IcebergSource:
+    require_one(version, timestamp)
+    with needs("pyiceberg", "iceberg"):
+        import pyiceberg  # noqa: F401 - only to find out whether it is there
+    metadata = _metadata(given, request)
+    uri = canonical_uri(metadata.location)
+    store = request.open_store(uri, request.storage_options)
+    snapshot, of_snapshot = _snapshot(metadata, uri, version, timestamp)
+    schema = metadata.schema()
+    if of_snapshot and snapshot is not None and snapshot.schema_id is not None:
+        schema = next(one for one in metadata.schemas if one.schema_id == snapshot.schema_id)
+    columns, stored = columns_and_fields(schema, metadata.schemas)
+    files = [] if snapshot is None else _files(snapshot, request, store)
+    listed = LakeFiles.build(
+        uri,
+        [canonical_uri(one.file_path) for one in files],
+        [one.file_size_in_bytes for one in files],
+        [0] * len(files),
+        [one.record_count for one in files],
+    )
+    number = 0 if snapshot is None else snapshot.snapshot_id
+    return IcebergSource(uri, store, request, number, columns, stored, listed, given=given, metadata=metadata)
+
+
+def _metadata(given: str, request: Request) -> "TableMetadata":
+    """Of a path, of a metadata file, or of a name `catalog.namespace.table`."""
+    from pyiceberg.serializers import FromInputFile
+
+    if "/" not in given and "." in given and not given.endswith(_SUFFIX):
+        return _from_catalog(given, request)
+    path = canonical_uri(given)
+    if path.endswith(_SUFFIX) or path.endswith(f"{_SUFFIX}.gz"):
+        newest = path
+    else:
+        newest = f"{path}/{METADATA}/{_newest(request.open_store(path, request.storage_options))}"
+    store, name = located(newest, request)
+    try:
+        return FromInputFile.table_metadata(file_io(request, store).new_input(f"{store.uri}/{name}"))
+    except (ObjectMissing, FileNotFoundError) as error:
+        raise TableNotFound(f"{newest} is not there", detail="ICEBERG") from error
+    except ValueError as error:
+        raise Unsupported(
+            f"{newest} is no metadata of Iceberg that pyiceberg can read ({type(error).__name__})", detail="ICEBERG"
+        ) from error
+
+
+def _newest(store: Store) -> str:
+    names = [one.path.rpartition("/")[2] for one in store.list(METADATA)]
+    numbered = [(int(found[1] or found[2]), name) for name in names if (found := _NUMBERED.fullmatch(name))]
+    if not numbered:
+        raise TableNotFound(
+            f"{store.uri} is no table of Iceberg: its folder {METADATA} has no *{_SUFFIX}", detail="ICEBERG"
+        )
+    last = max(number for number, _ in numbered)
+    newest = sorted(name for number, name in numbered if number == last)
+    # Of two writers with the same number one has failed; only a catalog knows which.
+    if len(newest) > 1:
+        raise Unsupported(
+            f"{store.uri} has {len(newest)} metadata files with number {last}; name the one that counts by its path, or the "
+            "table by its name in the catalog",
+            detail="METADATA",
+        )
+    return newest[0]
+
+
+def _from_catalog(given: str, request: Request) -> "TableMetadata":
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    name, _, table = given.partition(".")
+    try:
+        return load_catalog(name, **request.storage_options).load_table(table).metadata
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        raise TableNotFound(f"the catalog {name} has no table {table}", detail="ICEBERG") from error
+    except ValueError as error:
+        raise TableNotFound(
+            f"pyiceberg knows no catalog {name} ({type(error).__name__}); describe it in .pyiceberg.yaml, or give the table's path",
+            detail="ICEBERG",
+        ) from error
+
+
+def _snapshot(
+    metadata: "TableMetadata", uri: str, version: Version | None, timestamp: str | datetime | None
+) -> "tuple[Snapshot | None, bool]":
+    """The snapshot, and whether the table has to be read with the schema that it was written with."""
+    if timestamp is not None:
+        asked = int(moment(timestamp).timestamp() * 1000)
+        before = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= asked]
+        found = metadata.snapshot_by_id(before[-1].snapshot_id) if before else None
+        if found is None:
+            raise no_such_version(uri, timestamp, "the oldest that is left is younger")
+        return found, True
+    if version is None:
+        return metadata.current_snapshot(), False
+    reference = metadata.refs.get(str(version))
+    number = reference.snapshot_id if reference is not None else version
+    found = metadata.snapshot_by_id(int(number)) if str(number).lstrip("-").isdecimal() else None
+    if found is None:
+        raise no_such_version(
+            uri,
+            version,
+            f"it has {len(metadata.snapshots)} snapshots and the references {', '.join(metadata.refs) or 'none'}",
+        )
+    return found, reference is None or str(reference.snapshot_ref_type) != "branch"
+
+
+def _files(snapshot: "Snapshot", request: Request, store: Store) -> "list[IcebergFile]":
+    from pyiceberg.manifest import FileFormat, ManifestContent, ManifestFile
+
+    io = file_io(request, store)
+
+    def read(manifest: ManifestFile) -> "list[IcebergFile]":
+        return [entry.data_file for entry in manifest.fetch_manifest_entry(io, discard_deleted=True)]
+
+    manifests = [one for one in snapshot.manifests(io) if one.content == ManifestContent.DATA]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        files = [file for found in pool.map(read, manifests) for file in found]
+    others = {str(one.file_format) for one in files if one.file_format != FileFormat.PARQUET}
+    if others:
+        raise Unsupported(
+            f"{store.uri} has data files in {', '.join(sorted(others))}; of Iceberg Grebe reads Parquet only",
+            detail="FORMAT",
+        )
+    return files
+
+
+def _positions(kept: "IcebergFile", uri: str, request: Request, store: Store) -> Numbers:
+    """Of rows of the data file at this URI."""
+    from pyiceberg.manifest import FileFormat
+    from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
+    from pyiceberg.table.puffin import PuffinFile
+
+    with file_io(request, store).new_input(kept.file_path).open() as stream:
+        data = stream.read()
+    if kept.file_format == FileFormat.PUFFIN:
+        vectors = deletion_vectors_from_puffin_file(PuffinFile(data))
+        found: list[Any] = [one.to_vector() for one in vectors if canonical_uri(one.referenced_data_file) == uri]
+        return np.concatenate([one.to_numpy() for one in found]).astype(np.int64) if found else np.empty(0, np.int64)
+    if kept.file_format != FileFormat.PARQUET:
+        raise Unsupported(f"{kept.file_path} keeps deleted rows as {kept.file_format}", detail="DELETES")
+    table = pq.read_table(pa.BufferReader(data), columns=["file_path", "pos"])
+    paths = table.column("file_path").unique().to_pylist()
+    own = pa.array([path for path in paths if canonical_uri(path) == uri], pa.string())
+    numbers = table.filter(pc.is_in(table.column("file_path").cast(pa.string()), value_set=own)).column("pos")
+    return np.asarray(numbers.to_numpy(), np.int64)
+
+
+KIND = IcebergKind()
