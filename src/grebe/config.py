@@ -74,6 +74,13 @@ def _positive_seconds(value: object) -> float:
     return number
 
 
+def _count(value: object) -> int:
+    number = _number(value)
+    if not (0 <= number < math.inf and number == int(number)):
+        raise ValueError("no number of versions. Give 0, 1, 2, …")
+    return int(number)
+
+
 def _consistency(value: object) -> str:
     if value not in ("current", "snapshot"):
         raise ValueError('unknown. Give "current", or "snapshot" for the table as of the last refresh')
@@ -140,6 +147,12 @@ class Config:
     )
     micd_seconds: float = _setting(
         86_400.0, _seconds, "how long the bytes of a retired index version stay, for those who still read it"
+    )
+    keep_versions: int = _setting(
+        1, _count, "how many replaced versions of an index are kept, for queries of older versions of a lake table"
+    )
+    keep_bytes: int | None = _setting(
+        None, _or_none(parse_bytes), 'what the kept versions of an index may take together, as `"10GB"`; none: any size'
     )
     heartbeat_seconds: float = _setting(
         60.0, _positive_seconds, "how long after its last sign of life an operation counts as dead"

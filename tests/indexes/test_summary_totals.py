@@ -36,7 +36,7 @@ def test_totals_are_those_of_the_rows(seed: int) -> None:
     shape = shape_of("i", spec)
     runs = summaries(shape, plan, folded(chance, files, shape))
     index, by = stored(chance, spec, plan, [[run] for run in runs]), reader()
-    known = [place for place in range(FILES) if place not in plan.silent | plan.dormant]
+    known = [place for place in range(FILES) if place not in plan.silent | plan.purged]
     told = told_bounds = certain = 0
     everywhere = Question("TRUE", TRUE, np.ones(len(files.owners), np.bool_))
     for one in [everywhere, *(question(chance, files) for _ in range(150))]:
@@ -71,6 +71,6 @@ def test_nothing_is_told_of_files_that_the_index_does_not_know() -> None:
     spec = spec_of(files.whole.schema, [MinMax("i32")])
     shape = shape_of("i", spec)
     index = stored(chance, spec, plan, [[run] for run in summaries(shape, plan, folded(chance, files, shape))])
-    for place in (*plan.silent, *plan.dormant):
+    for place in (*plan.silent, *plan.purged):
         assert index.totals(TRUE, FileIds.of([int(plan.ids[place])]), reader()) is None
     assert index.totals(TRUE, FileIds.of([100_000]), reader()) is None

@@ -10,7 +10,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import pyarrow as pa
 Plain = dict[str, Any]
 Ranges = list[list[int]]
 TOGETHER = {"delete", "optimize", "refresh", "repair"}
-INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": []}
+INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": [], "kept": []}
+KEPT_DEFAULTS: Plain = {"table_version": ""}
 SPEC_DEFAULTS: Plain = {"properties": {}}
 CONTENT_DEFAULTS: Plain = {"rows": 0, "footer": 0}
 
@@ -193,16 +194,15 @@ def _index_created(state: Plain, change: Plain, entry: Plain) -> Plain:
 def _index_changed(state: Plain, change: Plain, entry: Plain) -> Plain:
     index = _index_in(state, change, "ACTIVE")
     add, remove = change.get("add", []), change.get("remove", [])
-    cover, uncover, revive, purge = (_ids(change.get(key, [])) for key in ("cover", "uncover", "revive", "purge"))
+    cover, uncover, revive = (_ids(change.get(key, [])) for key in ("cover", "uncover", "revive"))
     covered, dormant = _ids(index["covered"]), _ids(index["dormant"])
     paths = {content["path"] for content in index["content"]}
     _possible(set(remove) <= paths)
-    _possible(uncover <= covered and revive <= dormant and purge <= dormant | uncover)
-    if set(remove) == paths:
-        _possible(not revive)
-        covered, dormant = covered - uncover, set()
-    else:
-        covered, dormant = (covered - uncover) | revive, (dormant | uncover) - purge - revive
+    purge = (dormant | uncover) if set(remove) == paths else set()
+    if change.get("purge") is not None:
+        purge = _ids(change["purge"])
+    _possible(uncover <= covered and revive <= dormant and purge <= dormant | uncover and not purge & revive)
+    covered, dormant = (covered - uncover) | revive, (dormant | uncover) - purge - revive
     _possible(not cover & (covered | dormant))
     _possible_as_new(state, add)
     after = {
@@ -217,7 +217,28 @@ def _index_changed(state: Plain, change: Plain, entry: Plain) -> Plain:
     if change.get("properties") is not None:
         properties = {**index["spec"]["properties"], **change["properties"]}
         after["spec"] = {**index["spec"], "properties": properties}
-    return _with_index(_retire(state, remove, entry["number"]), _index(after))
+    after = _index({**after, "kept": _kept(index, after, change.get("keep"), entry["number"])})
+    return _with_index(_retire(state, _paths(index) - _paths(after), entry["number"]), after)
+
+
+def _kept(before: Plain, after: Plain, keep: Plain | None, number: int) -> list[Plain]:
+    older = list(before["kept"])
+    if keep is not None and before["content"]:
+        version = {key: before[key] for key in ("version", "spec", "content", "table_version")}
+        held = _ranges(_ids(before["covered"]) | _ids(before["dormant"]))
+        older.insert(0, {**version, "held": held, "replaced_at": number})
+    now = _ids(after["covered"]) | _ids(after["dormant"])
+    older = [version for version in older if not _ids(version["held"]) <= now]
+    if keep is None:
+        return older
+    most = keep.get("bytes")
+    sizes = [sum(content["size"] for content in version["content"]) for version in older]
+    fitting = [most is None or sum(sizes[: place + 1]) <= most for place in range(len(older))]
+    return [version for place, version in enumerate(older) if place < keep["versions"] and all(fitting[: place + 1])]
+
+
+def _paths(index: Plain) -> set[str]:
+    return {content["path"] for version in (index, *index["kept"]) for content in version["content"]}
 
 
 def _index_deleted(state: Plain, change: Plain, entry: Plain) -> Plain:
@@ -233,7 +254,7 @@ def _index_dropped(state: Plain, change: Plain, entry: Plain) -> Plain:
     _possible(change["name"] in state["indexes"])
     index = state["indexes"][change["name"]]
     since = entry["number"] if index["deleted_at"] is None else index["deleted_at"]
-    state = _retire(state, [content["path"] for content in index["content"]], since)
+    state = _retire(state, _paths(index), since)
     return {**state, "indexes": _without(state["indexes"], {change["name"]})}
 
 
@@ -263,7 +284,7 @@ def _possible(holds: bool) -> None:
 
 def _possible_as_new(state: Plain, content: list[Plain]) -> None:
     paths = [each["path"] for each in content]
-    used = {each["path"] for index in state["indexes"].values() for each in index["content"]}
+    used = {path for index in state["indexes"].values() for path in _paths(index)}
     _possible(len(set(paths)) == len(paths) and not set(paths) & (used | state["retired"].keys()))
 
 
@@ -278,7 +299,7 @@ def _with_index(state: Plain, index: Plain) -> Plain:
     return {**state, "indexes": {**state["indexes"], index["name"]: index}}
 
 
-def _retire(state: Plain, paths: list[str], since: int) -> Plain:
+def _retire(state: Plain, paths: Iterable[str], since: int) -> Plain:
     return {**state, "retired": {**state["retired"], **dict.fromkeys(paths, since)}}
 
 
@@ -308,9 +329,13 @@ def _table(table: Plain) -> Plain:
 
 
 def _index(index: Plain) -> Plain:
-    spec = {**SPEC_DEFAULTS, **index["spec"]}
-    content = [{**CONTENT_DEFAULTS, **each} for each in index["content"]]
-    return {**INDEX_DEFAULTS, **index, "spec": spec, "content": content}
+    kept = [_version({**KEPT_DEFAULTS, **version}) for version in index.get("kept", [])]
+    return {**INDEX_DEFAULTS, **_version(index), "kept": kept}
+
+
+def _version(version: Plain) -> Plain:
+    spec = {**SPEC_DEFAULTS, **version["spec"]}
+    return {**version, "spec": spec, "content": [{**CONTENT_DEFAULTS, **each} for each in version["content"]]}
 
 
 def _operation(operation: Plain) -> Plain:

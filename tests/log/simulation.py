@@ -17,12 +17,22 @@ from grebe.errors import Conflict, GrebeError, IndexExists, StoreUnreachable, Wr
 from grebe.files import FileIds, FileList
 from grebe.log import codec, invariants, names, snapshot
 from grebe.log.commit import Log
-from grebe.log.entry import ContentFile, IndexChanged, IndexCreated, IndexSpec, OperationEnded, TableInfo, Verb, Writer
+from grebe.log.entry import (
+    ContentFile,
+    IndexChanged,
+    IndexCreated,
+    IndexSpec,
+    Keep,
+    OperationEnded,
+    TableInfo,
+    Verb,
+    Writer,
+)
 from grebe.log.liveness import the_dead
 from grebe.log.operation import begin
 from grebe.log.registration import Registry
 from grebe.log.snapshot import Snapshot
-from grebe.log.states import Impossible, TableState, apply
+from grebe.log.states import Impossible, IndexState, TableState, apply
 from grebe.store.memory import MemoryStore, Moment
 from grebe.store.probe import probe
 from grebe.store.protocol import ObjectExists, ObjectInfo, OutcomeUnknown
@@ -200,8 +210,9 @@ def register(world: World, log: Log, *files: str) -> FileIds:
     return FileIds.of([FILES.index(file) for file in files])
 
 
-def refresher(*files: str, sleeps: bool = False) -> Callable[[World, str], None]:
-    """Registers files, then creates the index, or refreshes it to cover what it does not cover yet."""
+def refresher(*files: str, sleeps: bool = False, anew: bool = False) -> Callable[[World, str], None]:
+    """Registers files, then creates the index, or refreshes it to cover what it does not cover yet; `anew`: to cover just these,
+    and to keep what it was before."""
 
     def act(world: World, name: str) -> None:
         log = open_log(world, name)
@@ -227,6 +238,8 @@ def refresher(*files: str, sleeps: bool = False) -> Callable[[World, str], None]
 
             def changed(state: TableState) -> list[IndexChanged]:
                 index = state.index("i")
+                if index is not None and anew:
+                    return [_rewritten(index, operation.version, content, ids)]
                 cover = ids - index.covered if index else ids
                 return [IndexChanged("i", operation.version, add=content, cover=cover, table_version="v")]
 
@@ -237,6 +250,20 @@ def refresher(*files: str, sleeps: bool = False) -> Callable[[World, str], None]
                 world.claims[operation.id] = "refused"
 
     return act
+
+
+def _rewritten(index: IndexState, version: int, content: tuple[ContentFile, ...], ids: FileIds) -> IndexChanged:
+    return IndexChanged(
+        index.name,
+        version,
+        add=content,
+        remove=tuple(file.path for file in index.content),
+        cover=ids,
+        uncover=index.covered,
+        purge=index.held,
+        table_version="v",
+        keep=Keep(1),
+    )
 
 
 def quitter(world: World, name: str) -> None:
@@ -345,7 +372,7 @@ def schedule(seed: int, fault: Fault | None = None, fault_rate: float = 0.0) -> 
         {
             "one": refresher("a", "b"),
             "two": refresher("b", "c", sleeps=seed % 2 == 1),
-            "three": quitter if seed % 4 == 0 else refresher("d"),
+            "three": quitter if seed % 4 == 0 else refresher("d", anew=seed % 3 == 0),
             "reader": reader,
         }
     )

@@ -32,6 +32,7 @@ from grebe.log.entry import (
     IndexDropped,
     IndexRestored,
     IndexSpec,
+    Keep,
     OperationBegun,
     OperationEnded,
     Segment,
@@ -115,6 +116,13 @@ def _history(log: Log, folder: Path) -> None:
     _changed(log, Verb.OPTIMIZE, "lookup", add=(_content("lookup", "2"),), remove=(content,))
     _changed(log, Verb.REFRESH, "lookup", uncover=FileIds.of([0, 1, 2]), cover=FileIds.of([4]), properties={"p": [1.5]})
     _changed(log, Verb.REFRESH, "lookup", revive=FileIds.of([2]), purge=FileIds.of([0]))
+    for part, keep in (("3", Keep(2)), ("4", Keep(2, 1000)), ("5", Keep(1)), ("6", None)):
+        before = log.state.indexes["lookup"]
+        lost = FileIds.of([max(before.covered)])
+        replaced = tuple(file.path for file in before.content)
+        new = (_content("lookup", part),)
+        _changed(log, Verb.REFRESH, "lookup", add=new, remove=replaced, uncover=lost, purge=lost, keep=keep)
+    assert [version.held for version in log.state.indexes["lookup"].kept] == [FileIds.of([1, 2, 3, 4])]
     for verb, name, change in (
         (Verb.DELETE, "Überblick", IndexDeleted("Überblick")),
         (Verb.RESTORE, "Überblick", IndexRestored("Überblick")),
@@ -293,9 +301,10 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
         cover=IDS,
         uncover=IDS,
         revive=IDS,
-        purge=IDS,
+        purge=st.none() | IDS,
         table_version=st.none() | st.just("v2"),
         properties=st.none() | st.just({"buckets": 9}),
+        keep=st.none() | st.builds(Keep, st.integers(0, 2), st.none() | st.integers(0, 3)),
     ),
     st.builds(IndexDeleted, NAMES),
     st.builds(IndexRestored, NAMES),

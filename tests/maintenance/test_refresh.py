@@ -70,7 +70,6 @@ def test_after_a_refresh_the_indexes_hold_the_table_as_it_is(table: LakeTable, l
     assert index.rows("id", "v") == counted([now])
     assert file_ids(index) == {2, 3, 4}
     assert index.copy.covered == FileIds.of([2, 3, 4])
-    assert index.copy.dormant == FileIds.of([])
     assert index_of(table.uri, "by_v").rows("v") == counted([now.select(["v"])])
     assert [entry.action for entry in table.history(limit=3)] == ["refresh begin", "register files", "refresh commit"]
     after = log_of(table.uri).state

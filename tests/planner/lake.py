@@ -104,7 +104,6 @@ def covering(
     where: str | None = None,
     lineage: bool = True,
     covered: Iterable[int] | None = None,
-    dormant: Iterable[int] = (),
     state: str = "ACTIVE",
     set_aside: str = "",
 ) -> KnownIndex:
@@ -112,7 +111,7 @@ def covering(
     first column; without buckets, cut into 16 ranges."""
     on, include = tuple(on), tuple(include)
     ids = FileIds.of(range(source.files) if covered is None else covered)
-    share = len(ids | FileIds.of(dormant)) / source.files
+    share = len(ids) / source.files
     size = bytes if bytes is not None else int(source.bytes * len(on + include) / len(source.columns))
     kind = source.reading.schema.field(on[0]).type
     per_run = buckets or 16
@@ -131,7 +130,6 @@ def covering(
             lineage=lineage,
             rows_numbered=False,
             covered=ids,
-            dormant=FileIds.of(dormant),
             content=content(
                 [int(size * share) // count] * count,
                 [int(source.rows * share) // count] * count,

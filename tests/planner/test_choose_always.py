@@ -139,7 +139,7 @@ def _check_choices(decision: Decision, query: Query, tables: dict[str, KnownTabl
         assert choice.buckets == 0 or copy.layout.buckets % choice.buckets == 0
         assert choice.buckets > 0 or not choice.ordered
         served = relation.listed & copy.covered
-        assert choice.drop == (copy.covered | copy.dormant) - served
+        assert choice.drop == copy.covered - served
         assert choice.direct == bool(relation.listed - served)
         assert not choice.drop or copy.lineage
         assert relation.required <= copy.columns.keys()

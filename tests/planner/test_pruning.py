@@ -42,7 +42,6 @@ from tests.planner.lake import content
 from tests.predicate.generators import FIELDS, SCHEMA, Field, predicates, tables
 
 SIMPLE = [field for field in FIELDS if len(field.path) == 1]
-_NO_FILES = FileIds.of([])
 
 
 def copy_of(table: pa.Table, layout: Layout, key: str = "") -> Copy:
@@ -57,7 +56,6 @@ def copy_of(table: pa.Table, layout: Layout, key: str = "") -> Copy:
         lineage=True,
         rows_numbered=False,
         covered=FileIds.of([0]),
-        dormant=_NO_FILES,
         content=table,
         runs=(Run(tuple(range(table.num_rows))),),
         key=key,

@@ -209,8 +209,8 @@ class Copy:
     rows_numbered: bool
     """Whether `ROW_COLUMN` is there."""
     covered: FileIds
-    dormant: FileIds
-    """Files whose rows are in the content, but that are not covered: to be filtered out like covered files that are gone."""
+    """All files whose rows are in the content, those that the newest version of the table has no more included: rows of files that
+    a query does not read are filtered out by lineage."""
     content: pa.Table
     """One row a content file: `path` (below the log's folder), `size`, `rows`, `tail` (bytes from its first index or filter to the
     end), `tail_digest`, `bucket` (-1 without buckets), and of the first column sorted by the bounds `min` and `max` (of its own
@@ -269,7 +269,8 @@ class Totals:
 
 
 class Pruner(Protocol):
-    """An index that knows for the files it covers where rows of a predicate can lie. Of other files it knows nothing."""
+    """An index that knows for the files it covers (all those whose rows are in its content) where rows of a predicate can lie. Of
+    other files it knows nothing."""
 
     @property
     def name(self) -> str: ...

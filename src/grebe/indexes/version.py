@@ -44,9 +44,9 @@ class IndexVersion(Generic[ShapeOf]):
     def reading(self) -> Reading:
         return self.shape.reading
 
-    @property
+    @cached_property
     def covered(self) -> FileIds:
-        return self.state.covered
+        return self.state.held
 
     @cached_property
     def columns(self) -> Mapping[Path, str]:

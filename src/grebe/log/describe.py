@@ -44,6 +44,10 @@ class IndexInfo:
     properties: Mapping[str, Any]
     operations: tuple[str, ...]
     """What is under way on it."""
+    kept_versions: int = 0
+    """Older versions that are kept for queries of older versions of the table."""
+    kept_bytes: int = 0
+    """Of these; `bytes` does not count them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ def _index(index: IndexState, state: TableState, listed: FileIds, unregistered: 
         source_version=index.table_version,
         properties=index.spec.properties,
         operations=tuple(_under_way(o) for o in state.operations_on((index.name,))),
+        kept_versions=len(index.kept),
+        kept_bytes=sum(version.bytes for version in index.kept),
     )
 
 
@@ -152,7 +158,7 @@ def _created(change: IndexCreated) -> str:
 def _changed(change: IndexChanged) -> str:
     parts = [
         _count(len(change.add), "object") + " added" if change.add else "",
-        _count(len(change.remove), "object") + " retired" if change.remove else "",
+        _count(len(change.remove), "object") + " replaced" if change.remove else "",
         _count(len(change.cover), "file") + " more covered" if change.cover else "",
         _count(len(change.revive), "file") + " covered again" if change.revive else "",
         _count(len(change.uncover), "file") + " less covered" if change.uncover else "",

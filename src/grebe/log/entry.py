@@ -127,12 +127,21 @@ class IndexCreated(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """How much of what was replaced stays, for queries of older versions of the table: so many versions of an index, the newest
+    first, as long as they are no more than so many bytes together."""
+
+    versions: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IndexChanged(Change):
     """A refresh or an optimize as a difference, so that two which touch different parts commute.
 
     Rows of a file that is no longer covered stay in the content that holds them until it is rewritten: the file is *dormant*. So it
-    cannot be covered anew, or its rows would be there twice; if the very same file comes back it is revived. Whoever replaces all
-    content at once writes no rows of dormant files, so that none are left.
+    cannot be covered anew, or its rows would be there twice; if the very same file comes back it is revived. Whoever writes content
+    anew may leave rows of dormant files out, and says so in `purge`.
     """
 
     name: str
@@ -145,10 +154,13 @@ class IndexChanged(Change):
     """Covered files that become dormant."""
     revive: FileIds = NO_FILES
     """Dormant files that are covered again."""
-    purge: FileIds = NO_FILES
-    """Dormant files, or some of `uncover`, whose rows are in no content any more."""
+    purge: FileIds | None = None
+    """Dormant files, or some of `uncover`, whose rows are in no content any more. None: all of them if all content is replaced, or
+    else none."""
     table_version: str | None = None
     properties: Mapping[str, Any] | None = None
+    keep: Keep | None = None
+    """What of replaced content stays. None: what stays already, and no more."""
 
 
 @dataclass(frozen=True, slots=True)

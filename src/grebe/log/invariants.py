@@ -19,10 +19,11 @@ def ids_were_given_once(state: TableState) -> Iterator[str]:
         yield f"the next file id is {state.next_file_id}, but the segments end at {expected}"
 
 
-def covered_files_are_registered(state: TableState) -> Iterator[str]:
+def held_files_are_registered(state: TableState) -> Iterator[str]:
     for index in state.indexes.values():
-        if index.covered.ranges and index.covered.ranges[-1][1] > state.next_file_id:
-            yield f"index {index.name} covers a file id that was never given"
+        for held in (index.held, *(version.held for version in index.kept)):
+            if held.ranges and held.ranges[-1][1] > state.next_file_id:
+                yield f"index {index.name} holds rows of a file id that was never given"
 
 
 def no_file_is_both_covered_and_dormant(state: TableState) -> Iterator[str]:
@@ -34,21 +35,30 @@ def no_file_is_both_covered_and_dormant(state: TableState) -> Iterator[str]:
 def content_has_one_owner(state: TableState) -> Iterator[str]:
     owner: dict[str, str] = {}
     for index in state.indexes.values():
-        for content in index.content:
-            if content.path in owner:
-                yield f"{content.path} belongs to {owner[content.path]} and to {index.name}"
-            owner[content.path] = index.name
+        for path in index.paths:
+            if path in owner:
+                yield f"{path} belongs to {owner[path]} and to {index.name}"
+            owner[path] = index.name
+        if len({content.path for content in index.content}) < len(index.content):
+            yield f"index {index.name} names an object twice"
 
 
 def content_lies_in_its_index_folder(state: TableState) -> Iterator[str]:
     for index in state.indexes.values():
-        for content in index.content:
-            if not content.path.startswith(f"data/{index.name}/"):
-                yield f"{content.path} lies outside the folder of index {index.name}"
+        for path in index.paths:
+            if not path.startswith(f"data/{index.name}/"):
+                yield f"{path} lies outside the folder of index {index.name}"
+
+
+def kept_versions_hold_what_the_content_does_not(state: TableState) -> Iterator[str]:
+    for index in state.indexes.values():
+        for version in index.kept:
+            if version.held <= index.held:
+                yield f"index {index.name} keeps version {version.version}, which holds nothing more than its content"
 
 
 def nothing_in_use_is_retired(state: TableState) -> Iterator[str]:
-    in_use = {s.path for s in state.segments} | {c.path for i in state.indexes.values() for c in i.content}
+    in_use = {s.path for s in state.segments} | state.content_paths
     for path in in_use & state.retired.keys():
         yield f"{path} is in use and retired"
 
@@ -75,10 +85,11 @@ def created_indexes_were_announced(state: TableState) -> Iterator[str]:
 
 ALL: tuple[Callable[[TableState], Iterator[str]], ...] = (
     ids_were_given_once,
-    covered_files_are_registered,
+    held_files_are_registered,
     no_file_is_both_covered_and_dormant,
     content_has_one_owner,
     content_lies_in_its_index_folder,
+    kept_versions_hold_what_the_content_does_not,
     nothing_in_use_is_retired,
     running_operations_may_run_together,
     deleted_indexes_say_since_when,

@@ -25,6 +25,7 @@ from grebe.log.entry import (
     IndexDropped,
     IndexRestored,
     IndexSpec,
+    Keep,
     OperationBegun,
     OperationEnded,
     Segment,
@@ -57,6 +58,25 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """Content of an index that was replaced by other that holds rows of fewer files: kept for queries of older versions of the
+    table, which read those files."""
+
+    version: int
+    replaced_at: int
+    """The number of the entry that replaced it."""
+    spec: IndexSpec
+    content: tuple[ContentFile, ...]
+    held: FileIds
+    """Files whose rows are in the content."""
+    table_version: str = ""
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.size for file in self.content)
+
+
+@dataclass(frozen=True, slots=True)
 class IndexState:
     name: str
     spec: IndexSpec
@@ -71,6 +91,32 @@ class IndexState:
     """The number of the entry that deleted it."""
     dormant: FileIds = NO_FILES
     """Files that it does not cover, though their rows are still in its content."""
+    kept: tuple[KeptVersion, ...] = ()
+    """Older versions, the newest first."""
+
+    @property
+    def held(self) -> FileIds:
+        """All files whose rows are in its content: of these a query may use it, whatever the newest version of the table has."""
+        return self.covered | self.dormant if self.dormant else self.covered
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All objects that belong to it: of its content, and of older versions."""
+        older = (file.path for version in self.kept for file in version.content)
+        return frozenset((*(file.path for file in self.content), *older))
+
+    def as_kept(self, version: KeptVersion) -> "IndexState":
+        """The index as it was in that version."""
+        return replace(
+            self,
+            spec=version.spec,
+            version=version.version,
+            content=version.content,
+            covered=version.held,
+            dormant=NO_FILES,
+            table_version=version.table_version,
+            kept=(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +131,11 @@ class TableState:
 
     def index(self, name: str) -> IndexState | None:
         return self.indexes.get(name)
+
+    @property
+    def content_paths(self) -> frozenset[str]:
+        """All objects that belong to an index."""
+        return frozenset(path for index in self.indexes.values() for path in index.paths)
 
     def operations_on(self, names: tuple[str, ...]) -> list[Operation]:
         """Running operations that touch one of these indexes, oldest first."""
@@ -191,7 +242,28 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
         table_version=index.table_version if change.table_version is None else change.table_version,
         refreshed_ms=entry.at_ms if change.table_version is not None else index.refreshed_ms,
     )
-    return replace(_with_index(state, after), retired=_retire(state, change.remove, entry.number))
+    after = replace(after, kept=_kept(index, after, change.keep, entry.number))
+    out_of_use = tuple(sorted(index.paths - after.paths))
+    return replace(_with_index(state, after), retired=_retire(state, out_of_use, entry.number))
+
+
+def _kept(before: IndexState, after: IndexState, keep: Keep | None, number: int) -> tuple[KeptVersion, ...]:
+    """Older versions that stay: those that hold rows of files which the content does not hold, as far as the limits go."""
+    older = before.kept
+    if keep is not None and before.content:
+        replaced = KeptVersion(before.version, number, before.spec, before.content, before.held, before.table_version)
+        older = (replaced, *older)
+    useful = [version for version in older if not version.held <= after.held]
+    if keep is None:
+        return tuple(useful)
+    stay: list[KeptVersion] = []
+    total = 0
+    for version in useful[: keep.versions]:
+        total += version.bytes
+        if keep.bytes is not None and total > keep.bytes:
+            break
+        stay.append(version)
+    return tuple(stay)
 
 
 def _coverage(index: IndexState, change: IndexChanged, all_replaced: bool) -> tuple[FileIds, FileIds]:
@@ -199,9 +271,10 @@ def _coverage(index: IndexState, change: IndexChanged, all_replaced: bool) -> tu
     _require(change.uncover <= index.covered, f"index {index.name} no longer covers what this would replace")
     _require(change.revive <= index.dormant, f"index {index.name} no longer holds rows that this would revive")
     leaving = index.dormant | change.uncover
-    _require(change.purge <= leaving, f"index {index.name} would lose rows of files that it covers")
-    _require(not (all_replaced and change.revive), f"index {index.name} would lose rows that this would revive")
-    dormant = NO_FILES if all_replaced else leaving - change.purge - change.revive
+    purge = change.purge if change.purge is not None else leaving if all_replaced else NO_FILES
+    _require(purge <= leaving, f"index {index.name} would lose rows of files that it covers")
+    _require(purge.isdisjoint(change.revive), f"index {index.name} would lose rows that this would revive")
+    dormant = leaving - purge - change.revive
     kept = (index.covered - change.uncover) | change.revive
     _require(kept.isdisjoint(change.cover), f"index {index.name} covers some of these files already")
     _require(dormant.isdisjoint(change.cover), f"index {index.name} holds rows of some of these files already")
@@ -223,7 +296,7 @@ def _index_dropped(state: TableState, change: IndexDropped, entry: Entry) -> Tab
     if index is None:
         raise Impossible(f"index {change.name} is not there")
     since = entry.number if index.deleted_at is None else index.deleted_at
-    retired = _retire(state, tuple(c.path for c in index.content), since)
+    retired = _retire(state, tuple(sorted(index.paths)), since)
     indexes = {k: v for k, v in state.indexes.items() if k != change.name}
     return replace(state, indexes=indexes, retired=retired)
 
@@ -264,7 +337,7 @@ def _existing(state: TableState, name: str, wanted: str) -> IndexState:
 def _require_new_content(state: TableState, content: tuple[ContentFile, ...]) -> None:
     if not content:
         return
-    used = {c.path for index in state.indexes.values() for c in index.content}
+    used = state.content_paths
     twice = [c.path for c in content if c.path in used or c.path in state.retired]
     _require(not twice and len({c.path for c in content}) == len(content), f"content {twice[:1]} is in the log already")
 

@@ -61,4 +61,4 @@ def _remove_unused(log: Log, folders: Sequence[str]) -> None:
 
 def _content(state: TableState, folder: str) -> list[str]:
     inside = f"{folder}/"
-    return [c.path for index in state.indexes.values() for c in index.content if c.path.startswith(inside)]
+    return [path for path in state.content_paths if path.startswith(inside)]

@@ -5,23 +5,29 @@ from collections.abc import Sequence
 from grebe.errors import InvalidConfig
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, Change, Verb
+from grebe.log.entry import NO_FILES, Change, Keep, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Files, Planned
 from grebe.maintenance.operation import carry_out
 from grebe.maintenance.runs import Older, Run, runs_of
-from grebe.maintenance.steps import Step, carried_out
+from grebe.maintenance.steps import KEEP, Step, carried_out, kept_of
 from grebe.spark.source import SparkSource
 
 MODES = ("quick", "full")
 
 
 def optimize(
-    source: SparkSource, log: Log, names: Sequence[str] = (), mode: str = "quick", heartbeat_seconds: float = 60.0
+    source: SparkSource,
+    log: Log,
+    names: Sequence[str] = (),
+    mode: str = "quick",
+    heartbeat_seconds: float = 60.0,
+    keep: Keep = KEEP,
 ) -> list[str]:
     """The names of the indexes that were laid out anew: of those named, or of all in use. `quick` merges small runs; `full` makes
-    one of all, without rows of files that are gone."""
+    one of all, without rows of files that are gone. `keep`: older versions of them that stay, where the table has older versions
+    too."""
     if mode not in MODES:
         raise InvalidConfig(f"optimize: mode is one of {', '.join(MODES)}, not {mode!r}", detail="VALUE")
     before = log.reload().state
@@ -33,7 +39,8 @@ def optimize(
     def work(running: Running) -> Proposal:
         state = log.reload().state
         steps = [_step(source, log, state.indexes[name], mode) for name in worth]
-        changed = carried_out(source, log, running, [step for step in steps if step is not None], None)
+        needed = [step for step in steps if step is not None]
+        changed = carried_out(source, log, running, needed, None, kept_of(state.table, keep))
 
         def changes(newest: TableState) -> Sequence[Change]:
             return of_indexes_still_there(newest, changed)
@@ -63,4 +70,4 @@ def _step(source: SparkSource, log: Log, index: IndexState, mode: str) -> Step |
     older = Older(index, log.store, tuple(runs), left_out)
     existing = Older(index, log.store, tuple(everything), NO_FILES)
     planned = Planned(kind_of(index.name, index.spec), index.spec, older, existing)
-    return Step(index, planned, Files.none(source), older.paths, refreshes=False)
+    return Step(index, planned, Files.none(source), older.paths, purge=left_out, refreshes=False)

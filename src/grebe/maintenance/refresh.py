@@ -5,23 +5,29 @@ from collections.abc import Sequence
 from grebe.errors import InvalidConfig
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, Change, IndexSpec, Verb
+from grebe.log.entry import NO_FILES, Change, IndexSpec, Keep, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Files, Planned, settled
 from grebe.maintenance.create import planned_for
 from grebe.maintenance.operation import carry_out
 from grebe.maintenance.runs import Older, runs_of, to_merge
-from grebe.maintenance.steps import Step, carried_out, from_scratch
+from grebe.maintenance.steps import KEEP, Step, carried_out, from_scratch, kept_of
 from grebe.spark.source import SparkSource
 
 MODES = ("full", "incremental", "quick")
 
 
 def refresh(
-    source: SparkSource, log: Log, names: Sequence[str] = (), mode: str = "incremental", heartbeat_seconds: float = 60.0
+    source: SparkSource,
+    log: Log,
+    names: Sequence[str] = (),
+    mode: str = "incremental",
+    heartbeat_seconds: float = 60.0,
+    keep: Keep = KEEP,
 ) -> list[str]:
-    """The names of the indexes that were refreshed: those named, or all in use."""
+    """The names of the indexes that were refreshed: those named, or all in use. `keep`: older versions of them that stay, where the
+    table has older versions too."""
     require_mode(mode)
     before = log.reload().state
     wanted = list(names) or sorted(name for name, index in before.indexes.items() if index.state == ACTIVE)
@@ -32,7 +38,8 @@ def refresh(
         state = log.reload().state  # after the begin entry: from here on nobody else replaces these indexes unnoticed
         files = settled(source, log, running)
         steps = [_step(source, log, state.indexes[name], files, mode) for name in wanted]
-        changed = carried_out(source, log, running, [step for step in steps if step is not None], files)
+        needed = [step for step in steps if step is not None]
+        changed = carried_out(source, log, running, needed, files, kept_of(state.table, keep))
 
         def changes(newest: TableState) -> Sequence[Change]:
             return of_indexes_still_there(newest, changed)
@@ -69,9 +76,10 @@ def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: 
         older = Older(index, log.store, tuple(merged), NO_FILES)
         return Step(index, Planned(anew.kind, index.spec, older, existing), appended, older.paths, gone, back)
     # No run stays, so that rows of files that are gone can be left out for good.
-    older = Older(index, log.store, tuple(merged), (index.dormant | gone) - back)
+    leaving = index.dormant | gone
+    older = Older(index, log.store, tuple(merged), leaving - back)
     planned = Planned(anew.kind, index.spec, older, existing)
-    return Step(index, planned, appended, older.paths, gone, taken_over=back)
+    return Step(index, planned, appended, older.paths, gone, taken_over=back, purge=leaving)
 
 
 def _reads_alike(index: IndexState, anew: IndexSpec) -> bool:

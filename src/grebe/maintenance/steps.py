@@ -8,12 +8,21 @@ from grebe.files import FileIds
 from grebe.indexes.kind import LOCATORS_CHANGED
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log
-from grebe.log.entry import NO_FILES, IndexChanged
+from grebe.log.entry import NO_FILES, IndexChanged, Keep, TableInfo
 from grebe.log.operation import Running
 from grebe.log.states import IndexState
 from grebe.maintenance.build import Built, Files, Planned, build
 from grebe.maintenance.create import planned_for
 from grebe.spark.source import SparkSource
+
+KEEP = Keep(1)
+"""Unless the settings `keep_versions` and `keep_bytes` say otherwise."""
+_WITHOUT_VERSIONS = "plain"
+
+
+def kept_of(table: TableInfo | None, keep: Keep) -> Keep | None:
+    """What of replaced content stays: nothing where the table has no older versions, as a file that is gone stays gone."""
+    return None if table is None or table.source == _WITHOUT_VERSIONS else keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +40,12 @@ class Step:
     revive: FileIds = NO_FILES
     taken_over: FileIds = NO_FILES
     """Files that come back and whose rows are written anew."""
+    purge: FileIds = NO_FILES
+    """Files that were held, and whose rows are in nothing that is there before: those taken over included."""
     refreshes: bool = True
     """Whether the index is as fresh as the table after it."""
 
-    def change(self, built: Built | None, version: int) -> IndexChanged:
+    def change(self, built: Built | None, version: int, keep: Keep | None = None) -> IndexChanged:
         return IndexChanged(
             name=self.index.name,
             version=version,
@@ -43,16 +54,23 @@ class Step:
             cover=NO_FILES if built is None else built.covered | self.taken_over,
             uncover=self.uncover,
             revive=self.revive,
+            purge=self.purge,
             table_version="" if self.refreshes else None,
             properties=None if built is None else built.spec.properties,
+            keep=keep,
         )
 
 
 def carried_out(
-    source: SparkSource, log: Log, running: Running, steps: Sequence[Step], files: Files | None
+    source: SparkSource,
+    log: Log,
+    running: Running,
+    steps: Sequence[Step],
+    files: Files | None,
+    keep: Keep | None = None,
 ) -> list[IndexChanged]:
     """Indexes that need the same files are built together. `files` are all that an index would be built of from scratch, should
-    new records be located otherwise than old ones; None: there are no new ones."""
+    new records be located otherwise than old ones; None: there are no new ones. `keep`: what of replaced content stays."""
     by_files: dict[FileIds, list[Step]] = {}
     for step in steps:
         by_files.setdefault(step.files.covered if step.planned else NO_FILES, []).append(step)
@@ -68,7 +86,7 @@ def carried_out(
                 for one in together
             ]
             built = _built(source, log, running, together)
-        changed += [step.change(built.get(step.index.name), running.version) for step in together]
+        changed += [step.change(built.get(step.index.name), running.version, keep) for step in together]
     return changed
 
 
@@ -78,4 +96,5 @@ def _built(source: SparkSource, log: Log, running: Running, steps: Sequence[Step
 
 
 def from_scratch(index: IndexState, planned: Planned, files: Files) -> Step:
-    return Step(index, planned, files, tuple(file.path for file in index.content), uncover=index.covered)
+    paths = tuple(file.path for file in index.content)
+    return Step(index, planned, files, paths, uncover=index.covered, purge=index.held)

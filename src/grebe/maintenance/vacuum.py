@@ -1,4 +1,5 @@
 """Removes bytes that nobody can still be reading: of deleted indexes, of content that was replaced, and what dead operations left.
+Older versions of an index that are kept for queries of older versions of the table are in use, and stay.
 
 Whatever leaves use is announced by an entry of the log. A reader may go on with what it knew for `micd_seconds` (maximum index
 cache duration), and then looks at the log again; so bytes may go once the *store's* clock says that so long has passed since that
@@ -99,8 +100,7 @@ def _entry_time(log: Log, number: int) -> int:
 
 def _leftovers(state: TableState, listed: Iterable[ObjectInfo], now: int, young: int) -> list[str]:
     """What no entry names and no running operation owns: dead operations left it, or it lost a race."""
-    used = {file.path for index in state.indexes.values() for file in index.content}
-    used |= {segment.path for segment in state.segments} | set(state.retired)
+    used = state.content_paths | {segment.path for segment in state.segments} | set(state.retired)
     running = tuple(state.operations)
 
     def is_left(one: ObjectInfo) -> bool:

@@ -35,14 +35,14 @@ class Coverage:
 
 
 def coverage(relation: Relation, table: KnownTable, copy: Copy) -> Coverage:
-    if relation.listed == copy.covered and not copy.dormant:
-        served, drop, gone = relation.listed, _NONE, _NONE
-    else:
-        served, drop, gone = _split(relation.listed, copy.covered, copy.dormant)
+    served, drop = (
+        (relation.listed, _NONE) if relation.listed == copy.covered else _split(relation.listed, copy.covered)
+    )
     direct_files = len(relation.listed) - len(served) + relation.unregistered_files
     served_bytes = table.bytes_of(served) if direct_files else relation.bytes
     direct_bytes = relation.bytes - served_bytes
-    source_bytes = served_bytes + (table.bytes_of(drop) if drop else 0)
+    dropped_bytes = table.bytes_of(drop) if drop else 0
+    source_bytes = served_bytes + dropped_bytes
     return Coverage(
         served=served,
         drop=drop,
@@ -50,17 +50,15 @@ def coverage(relation: Relation, table: KnownTable, copy: Copy) -> Coverage:
         direct_bytes=direct_bytes,
         source_bytes=source_bytes,
         appended=_share(direct_bytes, relation.bytes, direct_files),
-        deleted=_share(table.bytes_of(gone), source_bytes, len(gone)) if gone and relation.whole else 0.0,
+        deleted=_share(dropped_bytes, source_bytes, len(drop)) if drop and relation.whole else 0.0,
     )
 
 
 @lru_cache(maxsize=_KEPT)
-def _split(listed: FileIds, covered: FileIds, dormant: FileIds) -> tuple[FileIds, FileIds, FileIds]:
-    """What is served, dropped, and gone from the query altogether. Dormant files that the query asks for are read directly, and
-    their rows in the copy dropped."""
+def _split(listed: FileIds, covered: FileIds) -> tuple[FileIds, FileIds]:
+    """What is served, and what is dropped."""
     served = listed & covered
-    drop = (covered | dormant) - served
-    return served, drop, drop - listed
+    return served, covered - served
 
 
 def _share(part: int, whole: int, files: int) -> float:
