@@ -11,23 +11,22 @@ import numpy as np
 import pyarrow as pa
 
 from grebe.config import Config
-from grebe.errors import GrebeError, IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
+from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
 from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
-from grebe.indexes.faults import Fault, Report, fault
-from grebe.indexes.registry import kind_named
+from grebe.indexes.faults import Report
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
 from grebe.log.location import places
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
-from grebe.log.states import IndexState
 from grebe.lookup.answer import Answer
 from grebe.lookup.engine import Engine, Snapshot
 from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
 from grebe.lookup.indexes import Usable, usable
+from grebe.maintenance.verify import verify
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise
@@ -37,7 +36,6 @@ from grebe.session.stores import CountedStores
 from grebe.sources import Source, Version, open_source
 from grebe.sources.plain import PlainSource
 from grebe.store.counting import Counts
-from grebe.store.protocol import Store
 
 _logger = logging.getLogger("grebe")
 
@@ -139,11 +137,8 @@ class Table:
         self._engine.warm(name, pin)
 
     def verify(self, deep: bool = False) -> Report:
-        """Whether the files of the indexes are as they were written; `deep` reads all of their bytes."""
-        if self._log is None:
-            return Report()
-        state, store = self._log.state, self._log.store
-        return Report(tuple(fault for index in state.indexes.values() for fault in _faults(index, store, deep)))
+        """Whether the log and the files of the indexes are as they were written; `deep` reads all of their bytes."""
+        return Report() if self._log is None else verify(self._log, deep)
 
     def counts(self) -> Counts:
         """What this table has asked of its stores so far, opening included."""
@@ -265,13 +260,6 @@ def _find_log(
             _logger.warning("%s", newer)
             return None
     return None
-
-
-def _faults(index: IndexState, store: Store, deep: bool) -> Sequence[Fault]:
-    try:
-        return kind_named(index.spec.kind).faults_of(index, store, deep)
-    except GrebeError as problem:
-        return [fault(index.name, "", problem)]
 
 
 def _ids(log: Log, files: FileList) -> tuple[FileIds, int]:
