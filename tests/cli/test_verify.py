@@ -1,4 +1,4 @@
-"""`grebe verify`: whether the files of the indexes are as they were written."""
+"""`grebe verify` and `grebe repair`: whether the files of the indexes are as they were written, and making them so."""
 
 import json
 import shutil
@@ -12,14 +12,15 @@ from grebe.cli.main import main
 pytestmark = pytest.mark.spark
 
 
-def grebe(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["verify", *arguments])
+def grebe(*arguments: str, verb: str = "verify") -> Result:
+    return CliRunner().invoke(main, [verb, *arguments])
 
 
-def test_sound_files_are_ok(indexed: str) -> None:
-    result = grebe(indexed, "--deep", "--json")
+@pytest.mark.parametrize("options", [["--deep"], ["--deep", "--spark"], []])
+def test_sound_files_are_ok(indexed: str, options: list[str]) -> None:
+    result = grebe(indexed, *options, "--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout) == {"ok": True, "findings": []}
+    assert json.loads(result.stdout) == {"ok": True, "findings": [], "leftovers": [], "unchecked": []}
     assert "No faults" in grebe(indexed).output
 
 
@@ -34,4 +35,11 @@ def test_a_damaged_file_is_named_and_the_exit_code_says_so(indexed: str, tmp_pat
     report = json.loads(result.stdout)
     assert not report["ok"]
     assert str(damaged.relative_to(log)) in [finding["path"] for finding in report["findings"]]
-    assert "refresh --mode full" in grebe(indexed, "--location", str(log)).output
+    (log / "data" / "left.gix").write_bytes(b"")
+    said = grebe(indexed, "--location", str(log)).output
+    assert "`grebe repair` mends it" in said
+    assert "for `grebe vacuum` to remove: 1 objects" in said
+    (mended,) = json.loads(grebe(indexed, "--no-deep", "--location", str(log), "--json", verb="repair").stdout)
+    assert mended["name"] == damaged.relative_to(log).parts[1]
+    assert json.loads(grebe(indexed, "--location", str(log), "--json").stdout)["ok"]
+    assert "Nothing to mend" in grebe(indexed, "--no-deep", "--location", str(log), verb="repair").output

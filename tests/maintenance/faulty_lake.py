@@ -1,9 +1,11 @@
 """A small table with an index of every kind in several runs, and what can go wrong with them."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ import grebe
 from grebe.config import Config
 from grebe.indexes.kind import Kind
 from grebe.log.commit import Log
+from grebe.log.states import IndexState
 from grebe.session.lake_table import LakeTable
 from grebe.store.local import LocalStore
 
@@ -53,24 +56,46 @@ def made(spark: "SparkSession", folder: Path) -> LakeTable:
     return table
 
 
-def log_of(folder: Path) -> Log:
-    return Log(LocalStore(folder.parent / "_grebe" / folder.name)).open()
+@dataclass(frozen=True)
+class Hurt:
+    """A table, and a log of it that may be damaged."""
+
+    table: LakeTable
+    folder: Path
+    log: Path
+
+    def state(self, name: str) -> IndexState:
+        return self.opened().state.indexes[name]
+
+    def opened(self) -> Log:
+        return Log(LocalStore(self.log)).open()
+
+    def runs(self, name: str) -> list[list[Path]]:
+        """The files of each run, the oldest first, on disk."""
+        found: dict[str, list[Path]] = {}
+        for file in self.state(name).content:
+            found.setdefault(file.path.rpartition("/")[0], []).append(self.log / file.path)
+        return [found[name] for name in sorted(found, key=lambda name: int(name.rpartition("/")[2].partition("-")[0]))]
+
+    def part(self, name: str, run: int) -> Path:
+        """A file of rows."""
+        return next(file for file in self.runs(name)[run] if file.name.startswith("part-"))
 
 
-def runs_of(folder: Path, index: str) -> list[list[Path]]:
-    """The files of each run, the oldest first, on disk."""
-    root = folder.parent / "_grebe" / folder.name
-    found: dict[str, list[Path]] = {}
-    for file in log_of(folder).state.indexes[index].content:
-        found.setdefault(file.path.rpartition("/")[0], []).append(root / file.path)
-    return [found[name] for name in sorted(found, key=lambda name: int(name.rpartition("/")[2].partition("-")[0]))]
-
-
-def rewritten_unseen(file: Path) -> None:
-    """Other values of `n`, in a file of the same size and time."""
-    before = file.stat()
+@contextmanager
+def rewritten_unseen(
+    file: Path, column: str = "n", change: Callable[[Any], Any] = lambda value: value + 1
+) -> Iterator[None]:
+    """Other values of a column, in a file of the same size and time. Put right again in the end."""
+    before, right = file.stat(), file.read_bytes()
     data = pq.read_table(file)
-    other = pa.array([value + 1 for value in data["n"].to_pylist()], data.schema.field("n").type)
-    pq.write_table(data.set_column(0, "n", other), file)
+    place = data.column_names.index(column)
+    other = pa.array([change(value) for value in data[column].to_pylist()], data.schema.field(column).type)
+    pq.write_table(data.set_column(place, column, other), file)
     assert file.stat().st_size == before.st_size
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    try:
+        yield
+    finally:
+        file.write_bytes(right)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))

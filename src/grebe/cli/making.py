@@ -58,7 +58,7 @@ def _kind_options(function: Any) -> Any:
     return click.option("--kind", "kind_name", type=choice, required=True, help="What kind of index.")(function)
 
 
-def _table_options(function: Any) -> Any:
+def table_options(function: Any) -> Any:
     for add in (
         click.option(
             "--format", "format_name", help="parquet, orc, csv, json, …; found out by itself where it can be."
@@ -81,15 +81,15 @@ def _table_options(function: Any) -> Any:
 @click.argument("name")
 @_kind_options
 @click.option("--replace", is_flag=True, help="Replace an index of that name.")
-@_table_options
+@table_options
 @click.pass_obj
 def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked: Any) -> None:
     """Create the index NAME on TABLE: a path, or a name of Spark's catalog."""
     given = {option: asked.pop(option) for kind in kinds().values() for option in _fields(kind) if option in asked}
     kind = _made(kind_named(kind_name), name, given)
-    with _opened(f"Creating {name}", **asked) as table:
+    with opened_in_spark(f"Creating {name}", **asked) as table:
         infos = table.create(kind, replace=replace)
-    _show(output, infos)
+    shown(output, infos)
 
 
 @click.command("refresh", cls=Verb)
@@ -102,13 +102,13 @@ def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked:
     show_default=True,
     help="full: build anew; quick: only record what changed.",
 )
-@_table_options
+@table_options
 @click.pass_obj
 def refresh(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) -> None:
     """Bring the indexes NAMES of TABLE (all, if none is named) up to the table as it is now, in one commit."""
-    with _opened("Refreshing", **asked) as table:
+    with opened_in_spark("Refreshing", **asked) as table:
         infos = table.refresh(*names, mode=mode)
-    _show(output, infos)
+    shown(output, infos)
     if not infos:
         output.note("No index yet.")
 
@@ -123,13 +123,13 @@ def refresh(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) 
     show_default=True,
     help="quick: merge small runs; full: make one of all.",
 )
-@_table_options
+@table_options
 @click.pass_obj
 def optimize(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) -> None:
     """Lay the content of the indexes NAMES of TABLE (all, if none is named) out anew, without looking at the table."""
-    with _opened("Optimizing", **asked) as table:
+    with opened_in_spark("Optimizing", **asked) as table:
         infos = table.optimize(*names, mode=mode)
-    _show(output, infos)
+    shown(output, infos)
     if not infos:
         output.note("Nothing to merge.")
 
@@ -153,7 +153,7 @@ def _value(value: Any, hint: Any) -> Any:
 
 
 @contextmanager
-def _opened(
+def opened_in_spark(
     what: str,
     table: str,
     format_name: str | None,
@@ -166,5 +166,5 @@ def _opened(
         yield LakeTable(session, table, format_name, pairs(read, "--read"), location)
 
 
-def _show(output: Output, infos: Sequence[IndexInfo]) -> None:
+def shown(output: Output, infos: Sequence[IndexInfo]) -> None:
     output.rows(SHOWN, [dataclasses.asdict(info) for info in infos])

@@ -1,4 +1,4 @@
-"""The verbs that look at one table: `grebe list`, `grebe verify` and `grebe history`. They need no Spark and write nothing."""
+"""The verbs that look at one table: `grebe list` and `grebe history`. They need no Spark and write nothing."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from grebe.cli.output import Json, Output
+from grebe.cli.output import Output
 from grebe.cli.verb import Verb
 from grebe.session.table import Table
 from grebe.session.table import open as open_table
@@ -51,27 +51,6 @@ def list_indexes(output: Output, /, **asked: Any) -> None:
     output.rows(SHOWN, [asdict(info) for info in infos])
     if not infos:
         output.note("No index yet.")
-
-
-@click.command("verify", cls=Verb)
-@table_argument
-@click.option("--deep", is_flag=True, help="Read every byte of them.")
-@click.pass_obj
-def verify(output: Output, /, deep: bool, **asked: Any) -> None:
-    """Whether the files of the indexes of TABLE are as they were written. Exit code 1 if one is not."""
-    report = opened(**asked).verify(deep)
-    findings = [asdict(fault) for fault in report.findings]
-    if isinstance(output, Json):
-        output.one({"ok": report.ok, "findings": findings})
-    elif findings:
-        output.rows(["index", "path", "code", "sentence"], findings)
-        output.note(
-            "Answers are right all the same: a damaged index is not used. `grebe refresh --mode full` builds it anew."
-        )
-    else:
-        output.note("No faults were found.")
-    if not report.ok:
-        raise click.exceptions.Exit(1)
 
 
 @click.command("history", cls=Verb)
