@@ -131,6 +131,7 @@ def test_an_explanation_says_what_will_be_looked_up() -> None:
         "relation": "big",
         "table": BIG.uri,
         "index": "by_id",
+        "older_versions": {},
         "how": "keys",
         "column": "id",
         "most_keys": 100_000,

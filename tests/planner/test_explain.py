@@ -124,6 +124,7 @@ def test_an_explanation_for_programs() -> None:
             "relation": "orders",
             "table": ORDERS.uri,
             "index": "by_customer",
+            "older_versions": {},
             "how": "stand-in",
             "buckets": 8,
             "ordered": True,
@@ -136,6 +137,7 @@ def test_an_explanation_for_programs() -> None:
             "relation": "orders",
             "table": ORDERS.uri,
             "index": "by_customer",
+            "older_versions": {},
             "how": "stand-in",
             "buckets": 0,
             "ordered": False,
@@ -144,7 +146,13 @@ def test_an_explanation_for_programs() -> None:
             "appended": 0.104,
             "deleted": 0.05,
         },
-        {"relation": "lake.events", "table": "file:///lake/events", "index": "by_day", "how": "metadata"},
+        {
+            "relation": "lake.events",
+            "table": "file:///lake/events",
+            "index": "by_day",
+            "older_versions": {},
+            "how": "metadata",
+        },
     ]
 
 

@@ -221,6 +221,7 @@ def test_an_explanation_names_indexes_and_files() -> None:
             "relation": "events",
             "table": EVENTS.uri,
             "index": "by_id",
+            "older_versions": {},
             "how": "files",
             "indexes": ["by_id", "by_customer"],
             "files": 20,

@@ -168,4 +168,6 @@ def _choice(side: _Side) -> ByKeys:
         broadcast=side.broadcast,
         most=MOST_FOUND,
         name=relation.name,
+        version=side.index.older_version,
+        replaced_at=side.index.replaced_at,
     )

@@ -32,6 +32,8 @@ class Candidate:
     keep: Numbers
     """Positions of the content files that can hold rows of the query."""
     coverage: Coverage
+    version: int | None = None
+    """Of the index, where it is not the current one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, 
     if refused is not None:
         return refused
     keep = files_to_read(copy, asked.predicate, asked.mentions)
-    return Candidate(relation, table, index.name, copy, content_of(copy), keep, covered)
+    return Candidate(relation, table, index.name, copy, content_of(copy), keep, covered, index.older_version)
 
 
 def ruled_out(

@@ -23,6 +23,7 @@ from grebe.planner.query import Join, Query
 from grebe.planner.reasons import RANK, Code, Reason
 from grebe.planner.shapes import Attributes, every_node, repeated
 from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.planner.versions import offered
 from grebe.predicate.tree import Path
 
 MOST_CANDIDATES = 6
@@ -68,9 +69,10 @@ class _Choice:
         for relation in query.relations:
             table = tables.get(relation.table) if relation.table is not None else None
             asked = asked_of(relation)
-            candidates = self._examine(asked, table, config)
+            indexes = offered(relation, table) if table is not None else []
+            candidates = self._examine(asked, table, indexes, config)
             guessed = profile(asked, candidates, table, joined.get(relation.number, frozenset()))
-            self._profiles[relation.number] = self._narrow(guessed, table) if table is not None else guessed
+            self._profiles[relation.number] = self._narrow(guessed, table, indexes) if table is not None else guessed
         self._programme = Programme(query, self._attributes, repeated(query, self._attributes), self._profiles, meter)
 
     def _joined(self) -> dict[int, frozenset[Path]]:
@@ -84,30 +86,32 @@ class _Choice:
                         joined.setdefault(column[0], set()).add(column[1])
         return {number: frozenset(paths) for number, paths in joined.items()}
 
-    def _examine(self, asked: Asked, table: KnownTable | None, config: Config) -> list[Candidate]:
+    def _examine(
+        self, asked: Asked, table: KnownTable | None, indexes: Sequence[KnownIndex], config: Config
+    ) -> list[Candidate]:
         relation = asked.relation
         found: list[Candidate] = []
         if table is None or not table.indexes:
             if relation.obstacle is not None:
                 self._refused.append(("", replace(relation.obstacle, relation=relation.name)))
             return found
-        for index in sorted(table.indexes, key=attrgetter("name")):
+        for index in sorted(indexes, key=attrgetter("name")):
             one = candidate(asked, table, index, self._query, config)
-            if isinstance(one, Reason):
-                self._refused.append((table.uri, one))
-            else:
+            if not isinstance(one, Reason):
                 found.append(one)
-        # The smaller copy first: of plans that cost the same, the first stays.
-        found.sort(key=lambda one: one.content.bytes)
+            elif index.replaced_at is None:
+                self._refused.append((table.uri, one))
+        # Current versions first, and the smaller copy: of plans that cost the same, the first stays.
+        found.sort(key=lambda one: (one.version is not None, one.content.bytes))
         if found:
             self._candidates[relation.number] = found
         return found
 
-    def _narrow(self, guessed: Profile, table: KnownTable) -> Profile:
+    def _narrow(self, guessed: Profile, table: KnownTable, indexes: Sequence[KnownIndex]) -> Profile:
         """Asks the indexes that prune. What they find is a better guess than any."""
-        if self._inquiry is None or all(index.pruner is None for index in table.indexes):
+        if self._inquiry is None or all(index.pruner is None for index in indexes):
             return guessed
-        found, refused = askable(guessed.asked, table, self._query, self._config)
+        found, refused = askable(guessed.asked, table, indexes, self._query, self._config)
         self._askable[guessed.relation.number] = (table, [index for index, _ in found])
         helpful = []
         for index, known in found:
@@ -169,7 +173,8 @@ class _Choice:
         wanted = self._profiles[number].asked.mentions | self._profiles[number].statistics.distinct.keys()
 
         def promise(one: Candidate) -> tuple[bool, int]:
-            return first_sorted(one.copy) not in wanted, int(one.content.sizes[one.keep].sum())
+            read = int(one.content.sizes[one.keep].sum()) + one.coverage.direct_bytes
+            return first_sorted(one.copy) not in wanted, read
 
         return sorted(found, key=promise)[:MOST_CANDIDATES]
 
@@ -256,6 +261,7 @@ def _narrow(left: Narrowed) -> Narrow:
         others=left.indexes[1:],
         parts=left.parts,
         left_out=left.left_out,
+        versions=left.versions,
         whys={index.name: why for index in left.table.indexes if index.name in left.indexes and (why := _why(index))},
     )
 
@@ -274,4 +280,5 @@ def _stand_in(option: Option, one: Candidate) -> StandIn:
         name=one.relation.name,
         appended=one.coverage.appended,
         deleted=one.coverage.deleted,
+        version=one.version,
     )

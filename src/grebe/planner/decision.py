@@ -49,6 +49,8 @@ class StandIn:
     """The share of the relation's bytes that is read directly."""
     deleted: float = 0.0
     """The share of the bytes behind the copy whose files the query does not read."""
+    version: int | None = None
+    """Of the index, where it is not the current one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class FromMetadata:
     """Numbers, or None for NULL; a date as its days since 1970, a timestamp as its microseconds."""
     name: str = ""
     """The relation, as the query names it."""
+    version: int | None = None
+    """Of the index, where it is not the current one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,8 @@ class Narrow:
     """Files that each index by itself rules out."""
     whys: Mapping[str, str] = field(default_factory=dict)
     """What some of the indexes say of themselves, for people."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of those indexes that are not asked in their current version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,10 @@ class ByKeys:
     """With more keys than these, all files are read."""
     name: str = ""
     """The relation, as the query names it."""
+    version: int | None = None
+    """Of the index, where it is not the current one."""
+    replaced_at: int | None = None
+    """The entry of the log that replaced that version."""
 
 
 Choice: TypeAlias = StandIn | Narrow | ByKeys | FromMetadata

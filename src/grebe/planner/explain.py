@@ -69,6 +69,7 @@ def _section(title: str, lines: Iterable[str]) -> str:
 
 def _choice_data(choice: Choice) -> dict[str, Any]:
     data: dict[str, Any] = {"relation": choice.name, "table": choice.table, "index": choice.index}
+    data["older_versions"] = _older(choice)
     if isinstance(choice, FromMetadata):
         return data | {"how": "metadata"}
     if isinstance(choice, ByKeys):
@@ -95,7 +96,22 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
     }
 
 
+def _older(choice: Choice) -> dict[str, int]:
+    """Of the indexes used, those that are not read in their current version."""
+    if isinstance(choice, Narrow):
+        return dict(choice.versions)
+    return {} if choice.version is None else {choice.index: choice.version}
+
+
 def _choice_lines(choice: Choice) -> list[str]:
+    kept = [
+        f"{_INDENT}of {index} the older version {version}, which knows files that the current one does not"
+        for index, version in _older(choice).items()
+    ]
+    return [*_told(choice), *kept]
+
+
+def _told(choice: Choice) -> list[str]:
     title = f"{choice.name or choice.table}: {choice.index}"
     if isinstance(choice, FromMetadata):
         return [f"{title}, answered from what is known of its files, without reading them"]

@@ -63,7 +63,7 @@ def _answer(
     for candidate in candidates.get(number, ()) if not filtered else ():
         values = _of_copy(aggregate.functions, candidate, names)
         if values is not None:
-            return FromMetadata(number, candidate.index, candidate.table.uri, values, relation.name)
+            return FromMetadata(number, candidate.index, candidate.table.uri, values, relation.name, candidate.version)
     table, indexes = asked.get(number, (None, ()))
     for index in indexes:
         if table is None or inquiry is None or index.pruner is None or not index.pruner.by_file:
@@ -73,7 +73,7 @@ def _answer(
         totals = inquiry.totals(table, index, relation.predicate, relation.listed)
         values = None if totals is None else _all(aggregate.functions, _OfFiles(relation, totals, names).value)
         if values is not None:
-            return FromMetadata(number, index.name, table.uri, values, relation.name)
+            return FromMetadata(number, index.name, table.uri, values, relation.name, index.older_version)
     return None
 
 

@@ -35,6 +35,8 @@ class Narrowed:
     """Of some of the files that are read, the only ranges of bytes that have to be."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Files that each index by itself rules out."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of those indexes that are not asked in their current version."""
 
     @property
     def files(self) -> int:
@@ -51,18 +53,20 @@ class Narrowed:
 
 
 def askable(
-    asked: Asked, table: KnownTable, query: Query, config: Config
+    asked: Asked, table: KnownTable, indexes: Sequence[KnownIndex], query: Query, config: Config
 ) -> tuple[list[tuple[KnownIndex, FileIds]], list[Reason]]:
-    """The indexes that know something of the scan's files, and of which; and why others do not."""
-    found, refused = [], []
-    for index in table.indexes:
+    """The indexes that know something of the scan's files, and of which; and why others do not. Of several versions of an index,
+    the current one first, that which knows most."""
+    found: dict[str, tuple[KnownIndex, FileIds]] = {}
+    refused: dict[str, Reason] = {}
+    for index in indexes:
         if index.pruner is not None:
             known = _known(asked, index, query, config)
             if isinstance(known, Reason):
-                refused.append(known)
-            else:
-                found.append((index, known))
-    return found, refused
+                refused.setdefault(index.name, known)
+            elif index.name not in found or table.bytes_of(found[index.name][1]) < table.bytes_of(known):
+                found[index.name] = (index, known)
+    return list(found.values()), [reason for name, reason in refused.items() if name not in found]
 
 
 def _known(asked: Asked, index: KnownIndex, query: Query, config: Config) -> FileIds | Reason:
@@ -128,7 +132,7 @@ def narrowed(
         before = left if left is not None else Narrowed(relation, table, (), _NONE, _NONE, None)
         parts = {} if before.parts else inquiry.parts(table, index, entries, (known & having) - before.without)
         if parts or without - before.without:
-            left = _narrower(before, index.name, without, known, parts, _records(entries))
+            left = _narrower(before, index, without, known, parts, _records(entries))
         else:
             reasons.append(refuse(Code.NOTHING_LEFT_OUT))
     return left, reasons
@@ -140,17 +144,19 @@ def _records(entries: Entries) -> int | None:
 
 
 def _narrower(
-    before: Narrowed, index: str, without: FileIds, known: FileIds, parts: Parts, records: int | None
+    before: Narrowed, index: KnownIndex, without: FileIds, known: FileIds, parts: Parts, records: int | None
 ) -> Narrowed:
     """By one index more."""
     kept = {file: ranges for file, ranges in (before.parts or parts).items() if file not in without}
     counted = [count for count in (before.records, records) if count is not None]
+    older = {} if index.older_version is None else {index.name: index.older_version}
     return replace(
         before,
-        indexes=(*before.indexes, index),
+        indexes=(*before.indexes, index.name),
         without=before.without | without,
         known=before.known | known,
         parts=kept,
         records=min(counted, default=None),
-        left_out={**before.left_out, index: len(without)},
+        left_out={**before.left_out, index.name: len(without)},
+        versions={**before.versions, **older},
     )

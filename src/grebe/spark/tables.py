@@ -9,7 +9,8 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -23,8 +24,8 @@ from grebe.log.commit import Log
 from grebe.log.entry import ContentFile
 from grebe.log.location import places
 from grebe.log.registration import Registry
-from grebe.log.states import ACTIVE, IndexState, TableState
-from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.log.states import ACTIVE, IndexState, KeptVersion, TableState
+from grebe.planner.tables import KnownIndex, KnownTable, OlderVersion
 from grebe.spark.shim import Shim
 from grebe.spark.source import arrow_bytes, common_root
 from grebe.spark.stores import hadoop_uri, store_for
@@ -37,6 +38,10 @@ FRESH_SECONDS = 1.0
 """How long a state of a log is taken for the newest, unless `max_age_seconds` says otherwise."""
 NOTHING_SECONDS = 10.0
 """How long "no index here" is remembered."""
+
+
+Version: TypeAlias = tuple[str, int | None]
+"""The name of an index, and the entry that replaced this version of it; None: the current one."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,8 @@ class _Followed:
         self._session = session
         self._sent = 0
         self._count = 0
-        self._roles: dict[str, tuple[IndexState, Copy | None, Pruner | None]] = {}
-        self._aside: dict[str, tuple[tuple[ContentFile, ...], str]] = {}
+        self._roles: dict[Version, tuple[IndexState, Copy | None, Pruner | None]] = {}
+        self._aside: dict[Version, tuple[tuple[ContentFile, ...], str]] = {}
         """Content that is not used any more, and why; once the index has other content it is used again."""
         self._found: Found | None = None
         self.looked_at = -1.0
@@ -89,22 +94,34 @@ class _Followed:
     def lost(self, path: str, why: str) -> None:
         """The file at this path below the log's folder. Of a version that was replaced meanwhile it is no loss."""
         with self.lock:
-            for index in self._log.state.indexes.values():
-                known = self._aside.get(index.name)
-                if any(file.path == path for file in index.content) and (known is None or known[0] != index.content):
-                    _logger.warning("event=index_set_aside index=%s why=%s", index.name, why)
-                    self._aside[index.name] = (index.content, why)
-                    self._found = self._known()
+            for version, index in self._versions().items():
+                if any(file.path == path for file in index.content):
+                    self._put_aside(version, index, why)
 
-    def set_aside(self, name: str, why: str) -> None:
-        """An index that could not be asked; said once."""
+    def set_aside(self, name: str, why: str, replaced_at: int | None = None) -> None:
+        """An index, or an older version of it, that could not be asked; said once."""
         with self.lock:
-            index = self._log.state.indexes.get(name)
-            known = self._aside.get(name)
-            if index is not None and (known is None or known[0] != index.content):
-                _logger.warning("event=index_set_aside index=%s code=%s", name, why)
-                self._aside[name] = (index.content, why)
-                self._found = self._known()
+            index = self._versions().get((name, replaced_at))
+            if index is not None:
+                self._put_aside((name, replaced_at), index, why)
+
+    def _put_aside(self, version: Version, index: IndexState, why: str) -> None:
+        if not self._why_aside(version, index):
+            _logger.warning("event=index_set_aside index=%s replaced_at=%s why=%s", *version, why)
+            self._aside[version] = (index.content, why)
+            self._found = self._known()
+
+    def _why_aside(self, version: Version, index: IndexState) -> str:
+        content, why = self._aside.get(version, ((), ""))
+        return why if content == index.content else ""
+
+    def _versions(self) -> dict[Version, IndexState]:
+        """All indexes, each in its current version and in those that are kept."""
+        found: dict[Version, IndexState] = {}
+        for name, index in self._log.state.indexes.items():
+            found[name, None] = index
+            found |= {(name, kept.replaced_at): index.as_kept(kept) for kept in index.kept}
+        return found
 
     def _known(self) -> Found:
         state = self._log.state
@@ -114,7 +131,9 @@ class _Followed:
         uri = state.table.uri if state.table else key
         sizes = np.zeros(registered.next_id, np.int64)
         sizes[registered.ids.to_numpy()] = registered.files.table["size"].to_numpy()
-        indexes = tuple(self._index(index) for index in state.indexes.values())
+        there = self._versions()
+        self._roles = {version: roles for version, roles in self._roles.items() if version in there}
+        indexes = tuple(self._index((index.name, None), index) for index in state.indexes.values())
         return Found(KnownTable(uri, self._log.newest.number, indexes, sizes), state, key, key, self._count)
 
     def _send(self, key: str, registered: RegisteredFiles) -> None:
@@ -128,26 +147,38 @@ class _Followed:
         else:
             self._shim.bridge.snapshot(key)
 
-    def _index(self, index: IndexState) -> KnownIndex:
-        content, aside = self._aside.get(index.name, ((), ""))
-        if content != index.content:
-            aside = ""
+    def _index(self, version: Version, index: IndexState) -> KnownIndex:
+        aside = self._why_aside(version, index)
         try:
-            copy, pruner = self._roles_of(index) if index.state == ACTIVE and not aside else (None, None)
+            copy, pruner = self._roles_of(version, index) if index.state == ACTIVE and not aside else (None, None)
         except GrebeError as problem:
-            _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
+            _logger.warning("event=index_set_aside index=%s replaced_at=%s code=%s", *version, problem.code)
             copy, pruner, aside = None, None, problem.code
-            self._aside[index.name] = (index.content, aside)
-        return KnownIndex(index.name, index.spec.kind, index.state, copy, aside, pruner)
+            self._aside[version] = (index.content, aside)
+        older = tuple(
+            OlderVersion(
+                kept.version, kept.replaced_at, kept.held, kept.bytes, partial(self._opened, index.as_kept(kept), kept)
+            )
+            for kept in index.kept
+        )
+        return KnownIndex(
+            index.name, index.spec.kind, index.state, copy, aside, pruner, older, index.version, version[1]
+        )
 
-    def _roles_of(self, index: IndexState) -> tuple[Copy | None, Pruner | None]:
-        known = self._roles.get(index.name)
-        if known is None or known[0] != index:
+    def _opened(self, index: IndexState, kept: KeptVersion) -> KnownIndex:
+        """Asked for by whoever plans a query, so that nothing is read of versions that no query needs."""
+        with self.lock:
+            return self._index((index.name, kept.replaced_at), index)
+
+    def _roles_of(self, version: Version, index: IndexState) -> tuple[Copy | None, Pruner | None]:
+        known = self._roles.get(version)
+        # What was replaced does not change any more.
+        if known is None or (version[1] is None and known[0] != index):
             kind = kind_named(index.spec.kind)
             copy, pruner = kind.copy_of(index, self._log.store), kind.pruner_of(index, self._log.store)
             if copy is not None:
                 self._announce(copy)
-            self._roles[index.name] = known = (index, copy, pruner)
+            self._roles[version] = known = (index, copy, pruner)
         return known[1:]
 
     def _announce(self, copy: Copy) -> None:
@@ -213,13 +244,13 @@ class Tables:
         for place, log in followed:
             log.lost(path.removeprefix(f"{place}/"), f"{path} is missing or cannot be read")
 
-    def set_aside(self, table: str, index: str, why: str) -> None:
-        """An index of this table is damaged, and not used in this session any more."""
+    def set_aside(self, table: str, index: str, why: str, replaced_at: int | None = None) -> None:
+        """An index of this table, or an older version of it, is damaged, and not used in this session any more."""
         with self._lock:
             followed = list(self._by_place.values())
         for log in followed:
             if log.uri == table:
-                log.set_aside(index, why)
+                log.set_aside(index, why, replaced_at)
 
     def named(self, table: str) -> Found | None:
         """The table at this URI, if it was met."""
