@@ -1,12 +1,16 @@
-"""The indexes that prune, of a log's state."""
+"""The indexes that prune, of a log's state: each in the version that knows most of the table's files."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from grebe.errors import GrebeError
+from grebe.files import FileIds
+from grebe.formats import Reading
 from grebe.indexes.kind import Pruner
 from grebe.indexes.registry import kind_named
-from grebe.log.states import ACTIVE, TableState
+from grebe.log.states import ACTIVE, IndexState, TableState
+from grebe.lookup.answer import Numbers
 from grebe.planner.reasons import Code, Reason
 from grebe.store.protocol import Store
 
@@ -17,24 +21,74 @@ _logger = logging.getLogger("grebe.lookup")
 class Usable:
     pruners: tuple[Pruner, ...] = ()
     unused: tuple[Reason, ...] = ()
+    older: Mapping[str, int] = field(default_factory=dict)
+    """Indexes of which an older version is used, as it knows files that the current one does not; and which version that is."""
 
 
-def usable(state: TableState, store: Store) -> Usable:
-    """The indexes that can tell where rows lie. One that cannot be read is left out, with a warning: its files are scanned."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The files of the version of the table that was opened, as they are read: their ids in the log (any negative number: none),
+    and their bytes."""
+
+    ids: Numbers
+    sizes: Numbers
+    reading: Reading
+
+    def bytes_in(self, files: FileIds) -> int:
+        return int(self.sizes[files.contains(self.ids)].sum())
+
+
+def usable(state: TableState, store: Store, listed: Listed | None = None) -> Usable:
+    """The indexes that can tell where rows lie. One that cannot be read is left out, with a warning: its files are scanned. Without
+    `listed` only current versions are looked at."""
     found: list[Pruner] = []
     unused: list[Reason] = []
+    older: dict[str, int] = {}
     for index in state.indexes.values():
         if index.state != ACTIVE:
             unused.append(Reason(Code.NOT_ACTIVE, index.name, {"state": index.state}))
             continue
-        try:
-            made = kind_named(index.spec.kind).pruner_of(index, store)
-        except GrebeError as problem:
-            _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
-            unused.append(Reason(Code.SET_ASIDE, index.name, {"why": problem.code}))
+        version, made = _chosen(index, store, listed)
+        if isinstance(made, Reason):
+            unused.append(made)
             continue
-        if made is None:
-            unused.append(Reason(Code.NO_PRUNER, index.name, {"kind": index.spec.kind}))
-        else:
-            found.append(made)
-    return Usable(tuple(found), tuple(unused))
+        found.append(made)
+        if version is not index:
+            older[index.name] = version.version
+    return Usable(tuple(found), tuple(unused), older)
+
+
+def _chosen(index: IndexState, store: Store, listed: Listed | None) -> tuple[IndexState, Pruner | Reason]:
+    """The version that knows most of the files, of those that can be opened and were made from the same reading; without any, the
+    current one as it is."""
+    current: Pruner | Reason | None = None
+    for version in _by_knowledge(index, listed):
+        made = _opened(version, store)
+        if not isinstance(made, Reason) and (listed is None or _reads_alike(made, listed.reading)):
+            return version, made
+        current = made if version is index else current
+    assert current is not None  # it is one of the versions
+    return index, current
+
+
+def _by_knowledge(index: IndexState, listed: Listed | None) -> list[IndexState]:
+    """That which knows most first, of equals the current one. Versions that know no more are not looked at."""
+    if listed is None or not index.kept:
+        return [index]
+    known = listed.bytes_in(index.held)
+    more = [(listed.bytes_in(version.held), version) for version in index.kept]
+    more = sorted((one for one in more if one[0] > known), key=lambda one: (-one[0], one[1].bytes))
+    return [*(index.as_kept(version) for _, version in more), index]
+
+
+def _opened(index: IndexState, store: Store) -> Pruner | Reason:
+    try:
+        made = kind_named(index.spec.kind).pruner_of(index, store)
+    except GrebeError as problem:
+        _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
+        return Reason(Code.SET_ASIDE, index.name, {"why": problem.code})
+    return Reason(Code.NO_PRUNER, index.name, {"kind": index.spec.kind}) if made is None else made
+
+
+def _reads_alike(pruner: Pruner, reading: Reading) -> bool:
+    return reading.agrees_on(pruner.reading, [path[0] for path in pruner.columns])
