@@ -29,13 +29,14 @@ from grebe.store.protocol import ObjectMissing
 from tests.log.worlds import SPEC, create, new_log, register
 
 MATRIX = """
-          create delete optimize refresh restore vacuum
-create    Y      N      N        N       N       N
-delete    N      Y      Y        Y       N       N
-optimize  N      Y      Y        Y       N       N
-refresh   N      Y      Y        Y       N       N
-restore   N      N      N        N       Y       N
-vacuum    N      N      N        N       N       Y
+          create delete optimize refresh repair restore vacuum
+create    Y      N      N        N       N      N       N
+delete    N      Y      Y        Y       Y      N       N
+optimize  N      Y      Y        Y       Y      N       N
+refresh   N      Y      Y        Y       Y      N       N
+repair    N      Y      Y        Y       Y      N       N
+restore   N      N      N        N       N      Y       N
+vacuum    N      N      N        N       N      N       Y
 """
 
 

@@ -85,8 +85,8 @@ def scene(spark: "SparkSession", task: Task) -> Scene:
     data.put("a.parquet", parquet(range(90_000)))
     table = lake_table(task, spark)
     table.create(Lookup("i", on="id"), Lookup("gone", on="id"))
-    for name, ids in (("b", range(90_000, 100_000)), ("c", range(100_000, 101_000))):
-        data.put(f"{name}.parquet", parquet(ids))
+    for name, more in (("b", range(90_000, 100_000)), ("c", range(100_000, 101_000))):
+        data.put(f"{name}.parquet", parquet(more))
         table.refresh("i")
     table.delete("gone")
     data.delete("b.parquet")

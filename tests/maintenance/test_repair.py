@@ -9,6 +9,7 @@ import pytest
 import grebe
 from grebe.indexes.faults import Report
 from grebe.log.entry import Verb
+from grebe.maintenance import build as building
 from grebe.maintenance import repair as repairing
 from grebe.maintenance.build import Files
 from tests.maintenance.faulty_lake import NAMES, Hurt, made, rewritten_unseen
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("faulty")]
 def read(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The ids of the files that are read to build something, at each build."""
     seen: list[list[int]] = []
-    build = repairing.build
+    build = building.build
 
     def noting(*arguments: object) -> object:
         files = arguments[-1]

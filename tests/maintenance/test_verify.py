@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from grebe.indexes.sketches.protocol import Sketch
 from grebe.log.entry import Verb
 from grebe.log.operation import begin
 from grebe.maintenance.verify import verify
@@ -43,9 +44,12 @@ def test_files_that_are_gone_or_changed_are_no_fault(spark: "SparkSession", tmp_
     (tmp_path / "t" / "3.parquet").unlink()
     write(tmp_path / "t", [4], 7)
     assert table.verify(deep=True).findings == ()
-    for change in (lambda: table.refresh(mode="quick"), table.refresh, lambda: table.optimize(mode="full")):
-        change()
-        assert table.verify(deep=True).findings == ()
+    table.refresh(mode="quick")
+    assert table.verify(deep=True).findings == ()
+    table.refresh()
+    assert table.verify(deep=True).findings == ()
+    table.optimize(mode="full")
+    assert table.verify(deep=True).findings == ()
 
 
 def test_rows_that_are_not_those_of_the_table_are_found_by_file(hurt: Hurt) -> None:
@@ -107,7 +111,7 @@ def test_indexes_of_other_formats_are_derived_anew(spark: "SparkSession", tmp_pa
     frame.write.format(format).save(str(tmp_path / "t"))
     read = spark.read.schema(frame.schema).format(format).load(str(tmp_path / "t"))
     table = LakeTable(spark, read)
-    sketches = [grebe.MinMax("id"), grebe.Intervals("id"), grebe.ValueList("s"), grebe.Bloom("x")]
+    sketches: list[Sketch] = [grebe.MinMax("id"), grebe.Intervals("id"), grebe.ValueList("s"), grebe.Bloom("x")]
     table.create(
         grebe.Covering("cover", on="s", include=["x"], where="id > 5"),
         grebe.Covering("bare", on="s", lineage=False),
