@@ -49,7 +49,7 @@ class Task:
 
 
 def lake_table(task: Task, session: "SparkSession") -> LakeTable:
-    return LakeTable(session, task.table, location=task.location, config=AT_ONCE)
+    return LakeTable(session, task.table.replace("s3://", "s3a://"), location=task.location, config=AT_ONCE)
 
 
 def log_of(task: Task) -> Log:
