@@ -145,7 +145,7 @@ def missing_content(source: Any, log: Log, deep: bool) -> dict[str, list[Fault]]
     """As `repair._faulty`, for content of this world."""
     there = {one.path for one in log.store.list("data")}
     lost = {
-        name: [Fault(name, file.path, "CORRUPT_INDEX_MISSING", "") for file in index.content if file.path not in there]
+        name: [Fault(name, path, "CORRUPT_INDEX_MISSING", "") for path in sorted(index.paths) if path not in there]
         for name, index in log.state.indexes.items()
         if index.state == ACTIVE
     }

@@ -21,7 +21,8 @@ def verify(log: Log, deep: bool = False) -> Report:
     """Of the state that the log was read in. `deep` reads every byte of the indexes."""
     state = log.state
     found = [*_of_log(log, state), *(one for index in state.indexes.values() for one in _of_index(index, log, deep))]
-    return Report(tuple(found), tuple(leftovers(state, log.store)))
+    # A file may belong to several versions of an index.
+    return Report(tuple(dict.fromkeys(found)), tuple(leftovers(state, log.store)))
 
 
 def _of_log(log: Log, state: TableState) -> Iterator[Fault]:
