@@ -2,7 +2,7 @@
 
 `python -m tests.maintenance.crash_child` reads tasks, one JSON a line, and says of each how it ended. A task runs in a process of
 its own, forked from one that has everything loaded, and kills itself (SIGKILL) at the given write to the store. Verbs that need
-Spark have that of the tests: its JVM outlives the process, and whatever it was told to write it goes on to write.
+Spark mostly have that of the tests, which saves minutes: its JVM outlives the process, and goes on with what it was told to write.
 """
 
 import json
@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grebe.config import Config
@@ -28,6 +29,7 @@ from grebe.session.lake_table import LakeTable
 from grebe.store.local import LocalStore
 from grebe.store.object import ObjectStore
 from grebe.store.opening import open_store
+from testbed.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +47,9 @@ class Task:
     dies_at: int = 0
     """The number of the write; 0: it does not die."""
     gateway: tuple[int, str] | None = None
-    """Port and secret of the JVM."""
+    """Port and secret of the JVM; None: it starts one of its own, which ends when it does."""
+    scratch: str = ""
+    """A folder for that one."""
 
 
 def lake_table(task: Task, session: "SparkSession") -> LakeTable:
@@ -77,9 +81,11 @@ WITH_SPARK: dict[str, Callable[[LakeTable], object]] = {
 def carry_out(task: Task) -> None:
     if task.verb in WITHOUT_SPARK:
         WITHOUT_SPARK[task.verb](log_of(task))
-    else:
-        assert task.gateway is not None
+    elif task.gateway is not None:
         WITH_SPARK[task.verb](lake_table(task, attached(*task.gateway)))
+    else:
+        with spark_session(Path(task.scratch)) as session:
+            WITH_SPARK[task.verb](lake_table(task, session))
 
 
 def attached(port: int, secret: str) -> "SparkSession":

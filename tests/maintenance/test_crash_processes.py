@@ -119,9 +119,10 @@ def on_s3(spark: "SparkSession", s3_server: S3Server) -> Scene:
     return scene(spark, Task("", f"{root}/t", f"{root}/log", s3_server.storage_options, 0, gateway(spark)))
 
 
-def require_survived(there: Scene, killed: Children, verb: str, dies_at: int) -> bool:
-    """Whether it was killed at all: it may have fewer writes."""
+def require_survived(there: Scene, killed: Children, verb: str, dies_at: int, scratch: str = "") -> bool:
+    """Whether it was killed at all: it may have fewer writes. `scratch`: it had a Spark of its own."""
     task = there.copied(verb, dies_at)
+    task = replace(task, gateway=None, scratch=scratch) if scratch else task
     _before(there, killed, task)
     ended = killed.run(task)
     assert ended in (0, -signal.SIGKILL)
@@ -185,3 +186,13 @@ def test_a_process_may_be_killed_at_every_write(
     while require_survived(there, killed, verb, dies_at):
         dies_at += 1
     assert dies_at > FEWEST_WRITES[verb]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("verb", WITH_SPARK)
+def test_a_process_may_be_killed_together_with_its_spark(
+    on_disk: Scene, killed: Children, tmp_path: Path, verb: str
+) -> None:
+    writes = FEWEST_WRITES[verb]
+    for dies_at in (writes // 2, writes):
+        assert require_survived(on_disk, killed, verb, dies_at, str(tmp_path))
