@@ -20,6 +20,8 @@ def main() -> int:
         say(f"s3a for Spark: {len(jars)} jars")
     else:
         say(f"SKIPPED s3a for Spark: its jars are chosen for Hadoop 3.4, this Spark has {maven.hadoop_version()}")
+    lakes = [jar.name.partition("_")[2] for jar in maven.lake_jars()]
+    say(f"lake formats for Spark {maven.spark_version()}: {', '.join(lakes) or 'SKIPPED, none has a runtime for it'}")
     if azure.install():
         say("Azure emulator: azurite")
     else:

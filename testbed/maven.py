@@ -19,6 +19,15 @@ from xml.sax.saxutils import quoteattr
 from grebe.spark.java import cache_folder, find_java
 
 _COORDINATES_OF_S3A = Path(__file__).with_name("s3a_jars.txt")
+_LAKES = {
+    "4.1": (
+        "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "io.delta:delta-storage:4.4.0",
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    ),
+    "3.5": ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",),
+}
+"""By the version of Spark."""
 
 
 @functools.cache
@@ -56,6 +65,16 @@ def s3a_jars() -> list[Path]:
         return []
     fixed = _COORDINATES_OF_S3A.read_text().split()
     return fetch([f"org.apache.hadoop:hadoop-aws:{hadoop_version()}", *fixed], transitive=False)
+
+
+def lake_jars() -> list[Path]:
+    """The lake formats that have a runtime for this Spark."""
+    return fetch(_LAKES[spark_version()], transitive=False) if spark_version() in _LAKES else []
+
+
+def spark_version() -> str:
+    """Major and minor."""
+    return ".".join(spark_jar("spark-core_2.1[23]").stem.rpartition("-")[2].split(".")[:2])
 
 
 def fetch(coordinates: Sequence[str], *, transitive: bool = True, excludes: Sequence[str] = ()) -> list[Path]:

@@ -30,20 +30,44 @@ def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "I
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, maven.s3a_jars())),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, (*maven.s3a_jars(), *maven.lake_jars()))),
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "scratch"),
     }
-    for key, value in {**defaults, **(settings or {})}.items():
+    for key, value in {**defaults, **_lake_settings(folder), **(settings or {})}.items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     try:
         yield session
     finally:
         session.stop()
+
+
+def _lake_settings(folder: Path) -> dict[str, str]:
+    """The lake formats that there are for this Spark, as their own pages say that they are to be set up."""
+    match maven.spark_version():
+        case "4.1":
+            delta, iceberg = "io.delta.sql.DeltaSparkSessionExtension", "org.apache.iceberg.spark."
+            return {
+                "spark.sql.extensions": f"{delta},{iceberg}extensions.IcebergSparkSessionExtensions",
+                "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+                "spark.sql.catalog.ice": f"{iceberg}SparkCatalog",
+                "spark.sql.catalog.ice.type": "hadoop",
+                "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
+                # Few files do not need fifty tasks to list them.
+                "spark.databricks.delta.snapshotPartitions": "1",
+            }
+        case "3.5":
+            return {
+                "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+                "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+                "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+            }
+        case _:
+            return {}
 
 
 @contextlib.contextmanager

@@ -15,8 +15,6 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,7 +31,7 @@ public final class Bridge {
   final Contents contents = new Contents();
   final Known known = new Known();
   final Counters counters = new Counters();
-  final Map<Long, List<LogicalRelation>> questions = new ConcurrentHashMap<>();
+  final Map<Long, List<Scanned>> questions = new ConcurrentHashMap<>();
   private final AtomicLong numbers = new AtomicLong();
   private final Watch watch = new Watch();
   private final Losses losses = new Losses(this);
@@ -141,7 +139,7 @@ public final class Bridge {
     return json.toString();
   }
 
-  long asking(List<LogicalRelation> relations) {
+  long asking(List<Scanned> relations) {
     long number = numbers.incrementAndGet();
     questions.put(number, relations);
     return number;
@@ -171,8 +169,8 @@ public final class Bridge {
 
   /** While a question is open: which files of one of its relations are registered. The next question will tell by itself. */
   public String match(long question, int relation, String snapshot) {
-    LogicalRelation asked = questions.get(question).get(relation);
-    for (Path root : roots(asked)) {
+    Scanned asked = questions.get(question).get(relation);
+    for (Path root : asked.roots()) {
       known.tableAt(root, snapshot);
     }
     return Description.match(new Json(), asked, snapshot, snapshots.get(snapshot)).toString();
@@ -219,13 +217,9 @@ public final class Bridge {
 
   /** Below the roots of a relation there is no index, for so many milliseconds. */
   public void nothingAt(long question, int relation, long milliseconds) {
-    for (Path root : roots(questions.get(question).get(relation))) {
+    for (Path root : questions.get(question).get(relation).roots()) {
       known.nothingAt(root, milliseconds);
     }
-  }
-
-  static List<Path> roots(LogicalRelation relation) {
-    return Scala.list(((HadoopFsRelation) relation.relation()).location().rootPaths());
   }
 
   public void lookAgain() {
@@ -249,6 +243,12 @@ public final class Bridge {
   /** The frame's relation anew, listed now, with each registered file's id as one more column. */
   public Dataset numbered(Dataset frame, Snapshot registered, String column) {
     return Relations.numbered(frame, registered, column);
+  }
+
+  /** Files of a lake table, read as plain Parquet; see `Listed`. */
+  public Dataset listed(SparkSession session, String schema, String partitions, String values, byte[] ids, byte[] sizes,
+      byte[] times, byte[] offsets, byte[] uris, byte[] rows) {
+    return Relations.listed(session, schema, partitions, values, new byte[][] {ids, sizes, times, offsets, uris, rows});
   }
 
   /** Each partition becomes files of its own; see `IndexFormat`. */

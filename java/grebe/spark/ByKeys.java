@@ -15,7 +15,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 import scala.Option;
@@ -30,7 +29,7 @@ final class ByKeys {
   private ByKeys() {}
 
   /** The same join over a scan that waits for the other side's keys; the join itself if it is not as was decided. */
-  static Join of(Join join, LogicalRelation relation, JsonNode decision) {
+  static Join of(Join join, LogicalPlan relation, JsonNode decision) {
     boolean left = decision.get("side").asText().equals("left");
     Option found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
     if (!found.isDefined() || !SQLConf.get().dynamicPartitionPruningEnabled()) {
@@ -82,7 +81,7 @@ final class ByKeys {
     }
   }
 
-  private static LogicalPlan over(LogicalPlan chain, LogicalRelation relation, Expression filter) {
+  private static LogicalPlan over(LogicalPlan chain, LogicalPlan relation, Expression filter) {
     return chain == relation ? new Filter(filter, relation) : Scala.withChildren(chain, child -> over(child, relation, filter));
   }
 

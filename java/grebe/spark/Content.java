@@ -6,7 +6,6 @@ import java.util.List;
 
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
@@ -23,12 +22,14 @@ final class Content extends Files {
   final List<String> order;
   /** Names the files that are read beside this; empty if there are none. */
   final String pair;
+  private final Scanned table;
   /** The size that Spark is told; less than 0: that of the files. */
   private final long announced;
 
-  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair, FileIndex all,
+  Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair, Scanned table,
       long announced) {
-    super(all);
+    super(null);
+    this.table = table;
     this.key = key;
     this.runs = runs;
     this.buckets = buckets;
@@ -38,7 +39,7 @@ final class Content extends Files {
   }
 
   Content only(List<FileStatus> run) {
-    return new Content(key, Arrays.asList(run), buckets, order, pair, all, announced);
+    return new Content(key, Arrays.asList(run), buckets, order, pair, table, announced);
   }
 
   @Override
@@ -71,6 +72,16 @@ final class Content extends Files {
       }
     }
     return Scala.seq(roots);
+  }
+
+  @Override
+  public String[] inputFiles() {
+    return table.inputFiles();
+  }
+
+  @Override
+  List<Path> tableRoots() {
+    return table.roots();
   }
 
   @Override

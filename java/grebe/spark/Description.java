@@ -2,7 +2,6 @@ package grebe.spark;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -15,10 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.logical.*;
-import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 
 import scala.Option;
@@ -31,7 +26,7 @@ final class Description {
       "Project", "Filter", "Join", "Aggregate", "Window", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Sample", "Generate",
       "Expand", "Repartition", "RepartitionByExpression", "RebalancePartitions", "SubqueryAlias", "Distinct", "Deduplicate"));
 
-  final List<LogicalRelation> relations = new ArrayList<>();
+  final List<Scanned> relations = new ArrayList<>();
   private final Bridge bridge;
   private final List<LogicalPlan> subqueries = new ArrayList<>();
   private final Uses uses = new Uses();
@@ -51,7 +46,7 @@ final class Description {
       node(subqueries.get(i));
     }
     json.endList().key("relations").list();
-    for (LogicalRelation relation : relations) {
+    for (Scanned relation : relations) {
       relation(relation);
     }
     json.endList().key("flags").list();
@@ -83,11 +78,12 @@ final class Description {
   private void node(LogicalPlan plan) {
     String name = plan.nodeName();
     json.open();
-    if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation) {
-      int number = position((LogicalRelation) plan);
-      if (number < 0) {
-        number = relations.size();
-        relations.add((LogicalRelation) plan);
+    int known = position(plan);
+    Scanned scanned = known < 0 ? Scanned.of(plan) : relations.get(known);
+    if (scanned != null) {
+      int number = known < 0 ? relations.size() : known;
+      if (known < 0) {
+        relations.add(scanned);
       }
       json.key("n").text("Relation").key("r").number(number).close();
       return;
@@ -122,9 +118,9 @@ final class Description {
   }
 
   /** By identity: a relation that the plan reads twice as the same object gets one answer. */
-  private int position(LogicalRelation relation) {
+  private int position(LogicalPlan plan) {
     for (int i = 0; i < relations.size(); i++) {
-      if (relations.get(i) == relation) {
+      if (relations.get(i).leaf == plan) {
         return i;
       }
     }
@@ -210,63 +206,35 @@ final class Description {
     return size.isValidLong() ? size.toLong() : Long.MAX_VALUE;
   }
 
-  private void relation(LogicalRelation plan) {
+  private void relation(Scanned scanned) {
     json.open();
-    Relations.relation(json, plan);
+    scanned.describe(json);
     json.key("output").list();
-    for (Object each : Scala.list(plan.output())) {
+    for (Object each : Scala.list(scanned.leaf.output())) {
       Attribute attribute = (Attribute) each;
       json.list().number(attribute.exprId().id()).text(attribute.name()).text(attribute.dataType().json()).endList();
     }
     json.endList().key("uses").list();
-    for (Object each : Scala.list(plan.output())) {
+    for (Object each : Scala.list(scanned.leaf.output())) {
       uses.write(json, (Attribute) each);
     }
     json.endList();
-    matched(plan);
+    matched(scanned);
     json.close();
   }
 
   /** What Python would ask next, if it is known already which table this is. */
-  private void matched(LogicalRelation plan) {
-    List<Path> roots = Bridge.roots(plan);
+  private void matched(Scanned scanned) {
+    List<Path> roots = scanned.roots();
     String snapshot = roots.isEmpty() ? null : bridge.known.tableAt(roots.get(0));
-    // A lake format may have its own idea of what listing is.
-    boolean plain = ((HadoopFsRelation) plan.relation()).location().getClass().getPackage().equals(HadoopFsRelation.class.getPackage());
-    if (plain && snapshot != null && bridge.snapshots.containsKey(snapshot)) {
-      match(json.key("matched"), plan, snapshot, bridge.snapshots.get(snapshot));
+    if (scanned.isListedCheaply() && snapshot != null && bridge.snapshots.containsKey(snapshot)) {
+      match(json.key("matched"), scanned, snapshot, bridge.snapshots.get(snapshot));
     }
   }
 
-  /** Which of the relation's files are registered: ids, their bytes, and number and bytes of the rest. */
-  static Json match(Json json, LogicalRelation plan, String snapshot, Snapshot registered) {
-    int size = registered.size();
-    BitSet ids = new BitSet();
-    long known = 0;
-    long others = 0;
-    long otherBytes = 0;
-    boolean twice = false;
-    HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
-    Moments moments = new Moments(relation);
-    for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
-      for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
-        moments.look((PartitionDirectory) each, file.getPath());
-        int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
-        if (id >= 0) {
-          twice |= ids.get(id);
-          ids.set(id);
-          known += file.getLen();
-        } else {
-          others++;
-          otherBytes += file.getLen();
-        }
-      }
-    }
-    json.open().key("snapshot").text(snapshot).key("registered").number(size);
-    json.key("ids").text(Snapshot.ranges(ids)).key("bytes").number(known);
-    json.key("others").number(others).key("other_bytes").number(otherBytes);
-    json.key("elsewhere").truth(moments.elsewhere);
-    // Such a file is read twice; an index has its rows once.
-    return json.key("twice").truth(twice).close();
+  static Json match(Json json, Scanned scanned, String snapshot, Snapshot registered) {
+    Match match = new Match(registered);
+    scanned.match(match);
+    return match.write(json, snapshot);
   }
 }

@@ -62,7 +62,7 @@ final class Explaining {
     if (plan instanceof FileSourceScanExec) {
       FileIndex files = ((FileSourceScanExec) plan).relation().location();
       // What was cached may have been read from an index itself.
-      List<Path> roots = Scala.list((files instanceof Files ? ((Files) files).all : files).rootPaths());
+      List<Path> roots = files instanceof Files ? ((Files) files).tableRoots() : Scala.list(files.rootPaths());
       json.list();
       roots.forEach(root -> json.text(Snapshot.canonical(root)));
       json.endList();

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -15,7 +16,7 @@ import scala.Option;
 /** What our file indexes share. Methods with a Seq are declared for both of Scala's: 2.12 asks for the one, 2.13 for the other. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 abstract class Files implements FileIndex {
-  /** The relation's own file index, which this one takes the place of. */
+  /** The relation's own file index, which this one takes the place of; null if there is none. */
   final FileIndex all;
   private long bytes = -1;
 
@@ -41,6 +42,11 @@ abstract class Files implements FileIndex {
   @Override
   public String[] inputFiles() {
     return all.inputFiles();
+  }
+
+  /** Those of the table, whatever is read in its place. */
+  List<Path> tableRoots() {
+    return Scala.list(all.rootPaths());
   }
 
   @Override

@@ -5,7 +5,6 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
@@ -14,15 +13,14 @@ import org.apache.spark.sql.types.StructType;
 @SuppressWarnings({"rawtypes", "unchecked"})
 class Kept extends Files {
   final Snapshot registered;
+  private final PlainScan scanned;
   private final BitSet without;
-  final String pair;
 
-  /** `pair` names the stand-in beside which these files are read; empty if there is none. */
-  Kept(FileIndex all, Snapshot registered, BitSet without, String pair) {
-    super(all);
+  Kept(PlainScan scanned, Snapshot registered, BitSet without) {
+    super(scanned.relation.location());
+    this.scanned = scanned;
     this.registered = registered;
     this.without = without;
-    this.pair = pair;
   }
 
   @Override
@@ -32,7 +30,7 @@ class Kept extends Files {
       PartitionDirectory directory = (PartitionDirectory) each;
       List<FileStatusWithMetadata> files = new ArrayList<>();
       for (FileStatusWithMetadata file : files(directory)) {
-        int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+        int id = scanned.id(registered, directory, file);
         if (id < 0 || !without.get(id)) {
           files.add(file);
         }
@@ -46,7 +44,7 @@ class Kept extends Files {
 
   @Override
   Object identity() {
-    return Arrays.asList(all, without, pair);
+    return Arrays.asList(all, without);
   }
 
   @Override

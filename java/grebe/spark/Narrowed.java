@@ -5,7 +5,6 @@ import java.util.List;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 
 /** A relation's own files without those that, as indexes say, hold no row of the query. */
@@ -19,8 +18,8 @@ final class Narrowed extends Kept {
   final int mostKeys;
   private List<PartitionDirectory> everything;
 
-  Narrowed(FileIndex all, Snapshot registered, JsonNode decision) {
-    super(all, registered, Snapshot.parse(decision.get("without").asText()), "");
+  Narrowed(PlainScan scanned, Snapshot registered, JsonNode decision) {
+    super(scanned, registered, Snapshot.parse(decision.get("without").asText()));
     this.by = decision.get("by").asText();
     this.restriction = Restriction.of(decision);
     JsonNode keys = decision.get("keys");

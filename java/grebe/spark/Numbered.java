@@ -35,7 +35,7 @@ final class Numbered extends Files {
     StructType own = all.partitionSchema();
     // Whoever lists files answers for the partition filters; the relation's own index cannot, as it does not know the ids.
     List<BasePredicate> wanted = new ArrayList<>();
-    partitionFilters.forEach(each -> wanted.add(Predicate$.MODULE$.createInterpreted(bound((Expression) each))));
+    partitionFilters.forEach(each -> wanted.add(Predicate$.MODULE$.createInterpreted(bound((Expression) each, partitions))));
     for (Object each : Scala.list(all.listFiles(Scala.nothing(), Scala.seq(dataFilters)))) {
       PartitionDirectory directory = (PartitionDirectory) each;
       for (FileStatusWithMetadata file : files(directory)) {
@@ -49,14 +49,14 @@ final class Numbered extends Files {
     return numbered;
   }
 
-  private Expression bound(Expression expression) {
+  static Expression bound(Expression expression, StructType partitions) {
     if (expression instanceof AttributeReference) {
       int place = partitions.fieldIndex(((AttributeReference) expression).name());
       return new BoundReference(place, partitions.apply(place).dataType(), true);
     }
     List<Expression> children = new ArrayList<>();
     for (Object child : Scala.list(expression.children())) {
-      children.add(bound((Expression) child));
+      children.add(bound((Expression) child, partitions));
     }
     return children.isEmpty() ? expression : (Expression) expression.withNewChildren(Scala.seq(children));
   }

@@ -100,9 +100,8 @@ public final class Planning extends SparkStrategy {
   private static LogicalPlan standIn(Union union) {
     List<LogicalPlan> parts = Scala.list(union.children());
     Content content = parts.size() == 2 ? content(parts.get(0)) : null;
-    FileIndex beside = content == null ? null : files(parts.get(1));
     boolean ours = content != null && content.buckets > 0 && !content.pair.isEmpty()
-        && beside instanceof Kept && ((Kept) beside).pair.equals(content.pair);
+        && Scanned.pair(end(parts.get(1))).equals(content.pair);
     return ours && places(parts.get(0), keys(parts.get(0))).size() == keys(parts.get(0)).size() ? parts.get(0) : null;
   }
 
@@ -246,11 +245,17 @@ public final class Planning extends SparkStrategy {
   }
 
   private static LogicalRelation leaf(LogicalPlan plan) {
+    LogicalPlan at = end(plan);
+    return at instanceof LogicalRelation ? (LogicalRelation) at : null;
+  }
+
+  /** What projections and filters lie above. */
+  private static LogicalPlan end(LogicalPlan plan) {
     LogicalPlan at = plan;
     while (at instanceof Project || at instanceof Filter || at instanceof LogicalQueryStage) {
       at = below(at);
     }
-    return at instanceof LogicalRelation ? (LogicalRelation) at : null;
+    return at;
   }
 
   /** A part that has run already is planned again with the rest. */

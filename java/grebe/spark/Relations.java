@@ -2,7 +2,6 @@ package grebe.spark;
 
 import java.util.List;
 
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -16,6 +15,8 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
@@ -30,35 +31,24 @@ final class Relations {
   static String describe(Dataset frame) {
     LogicalPlan plan = bare(frame.queryExecution().analyzed());
     Json json = new Json().open();
+    String[] lake = Lakes.of(plan);
+    if (lake != null) {
+      return json.key("lake").text(lake[0]).key("at").text(lake[1]).key("table").text(lake[2]).close().toString();
+    }
     if (!(plan instanceof LogicalRelation) || !(((LogicalRelation) plan).relation() instanceof HadoopFsRelation)) {
       return json.key("node").text(plan.nodeName()).close().toString();
     }
-    relation(json, (LogicalRelation) plan);
+    new PlainScan((LogicalRelation) plan).describe(json);
     return json.close().toString();
   }
 
-  static void relation(Json json, LogicalRelation plan) {
-    HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
-    json.key("roots").list();
-    for (Object root : Scala.list(relation.location().rootPaths())) {
-      json.text(Snapshot.canonical((Path) root));
-    }
-    json.endList();
-    json.key("format").text(relation.fileFormat().toString());
-    json.key("format_class").text(relation.fileFormat().getClass().getName());
-    json.key("files_class").text(relation.location().getClass().getName());
-    json.key("options").open();
-    for (Object each : Scala.list(relation.options())) {
-      scala.Tuple2 option = (scala.Tuple2) each;
-      json.key((String) option._1()).text((String) option._2());
-    }
-    json.close();
-    json.key("data_schema").text(relation.dataSchema().json());
-    json.key("partition_schema").text(relation.partitionSchema().json());
-    json.key("bytes").number(relation.location().sizeInBytes());
-    if (plan.catalogTable().isDefined()) {
-      json.key("table").text(plan.catalogTable().get().identifier().unquotedString());
-    }
+  /** Files of a lake table, each with its id and the values of its partition, read as plain Parquet; deleted rows come along. */
+  static Dataset listed(SparkSession session, String schema, String partitions, String values, byte[][] files) {
+    Listed listed = new Listed((StructType) DataType.fromJson(partitions), values, files);
+    scala.collection.immutable.Map none = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    HadoopFsRelation relation = new HadoopFsRelation(listed, listed.partitionSchema(), (StructType) DataType.fromJson(schema),
+        scala.Option.empty(), new ParquetFileFormat(), (scala.collection.immutable.Map) none.updated(Rewriting.MARK, "build"), session);
+    return session.baseRelationToDataFrame(relation);
   }
 
   /** Uri, size and time of every file, three lines each: a path may hold anything but a line break, which is refused. */

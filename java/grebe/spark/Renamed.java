@@ -14,7 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** Projections and filters over another leaf: the same expressions, with attributes exchanged. */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -24,7 +23,7 @@ final class Renamed {
   private Renamed() {}
 
   /** The chain over a relation whose attributes are new, as are all that the chain itself makes. */
-  static LogicalPlan chain(List<LogicalPlan> chain, LogicalRelation from, LogicalRelation to) {
+  static LogicalPlan chain(List<LogicalPlan> chain, LogicalPlan from, LogicalPlan to) {
     Renamed renamed = new Renamed();
     List<Attribute> old = Scala.list(from.output());
     List<Attribute> fresh = Scala.list(to.output());

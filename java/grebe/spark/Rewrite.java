@@ -19,54 +19,43 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** Puts a decision into a plan. A scan is replaced together with the filters and projections right above it. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Rewrite {
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  private final Map<LogicalRelation, StandIn> standIns = new IdentityHashMap<>();
-  private final Map<LogicalRelation, LogicalRelation> narrowed = new IdentityHashMap<>();
-  private final Map<LogicalRelation, JsonNode> keys = new IdentityHashMap<>();
-  private final Map<LogicalRelation, JsonNode> answers = new IdentityHashMap<>();
+  private final Map<LogicalPlan, StandIn> standIns = new IdentityHashMap<>();
+  private final Map<LogicalPlan, LogicalPlan> narrowed = new IdentityHashMap<>();
+  private final Map<LogicalPlan, JsonNode> keys = new IdentityHashMap<>();
+  private final Map<LogicalPlan, JsonNode> answers = new IdentityHashMap<>();
   /** The place of an attribute in the order of the index that it comes from. */
   private final Map<Long, Integer> ranks = new HashMap<>();
 
-  Rewrite(Bridge bridge, List<LogicalRelation> relations, String decision) throws IOException {
+  Rewrite(Bridge bridge, List<Scanned> relations, String decision) throws IOException {
     JsonNode all = JSON.readTree(decision);
     for (JsonNode each : all.get("stand_ins")) {
-      LogicalRelation relation = relations.get(each.get("relation").asInt());
-      standIns.put(relation, new StandIn(bridge, relation, each));
-      standIns.get(relation).rank(ranks);
+      Scanned relation = relations.get(each.get("relation").asInt());
+      standIns.put(relation.leaf, new StandIn(bridge, relation, each));
+      standIns.get(relation.leaf).rank(ranks);
     }
     for (JsonNode each : all.get("narrowed")) {
-      LogicalRelation relation = relations.get(each.get("relation").asInt());
-      narrowed.put(relation, narrowed(bridge, relation, each));
+      Scanned relation = relations.get(each.get("relation").asInt());
+      narrowed.put(relation.leaf, relation.narrowed(bridge, each));
       if (!each.get("keys").isNull()) {
-        keys.put(relation, each.get("keys"));
+        keys.put(relation.leaf, each.get("keys"));
       }
     }
     for (JsonNode each : all.get("answers")) {
-      answers.put(relations.get(each.get("relation").asInt()), each.get("values"));
+      answers.put(relations.get(each.get("relation").asInt()).leaf, each.get("values"));
     }
-  }
-
-  /** The same relation, of which some files are not read. What is known of the table's size does not hold for it. */
-  private static LogicalRelation narrowed(Bridge bridge, LogicalRelation original, JsonNode decision) {
-    HadoopFsRelation whole = (HadoopFsRelation) original.relation();
-    Narrowed files = new Narrowed(whole.location(), bridge.snapshots.get(decision.get("snapshot").asText()), decision);
-    scala.collection.immutable.Map options = (scala.collection.immutable.Map) whole.options().updated(Rewriting.MARK, "narrowed");
-    return Scala.withRelation(original, new HadoopFsRelation(files, whole.partitionSchema(), whole.dataSchema(), whole.bucketSpec(),
-        whole.fileFormat(), options, whole.sparkSession()), original.output());
   }
 
   LogicalPlan of(LogicalPlan plan) {
     if (narrowed.containsKey(plan)) {
       return narrowed.get(plan);
     }
-    LogicalRelation leaf = leaf(plan);
+    LogicalPlan leaf = leaf(plan);
     if (leaf != null && standIns.containsKey(leaf)) {
       return standIns.get(leaf).of(withSubqueries(chain(plan)));
     }
@@ -83,7 +72,7 @@ final class Rewrite {
   private LogicalPlan byKeys(Join before, Join after) {
     Join made = after;
     for (LogicalPlan side : new LogicalPlan[] {before.left(), before.right()}) {
-      LogicalRelation relation = leaf(side);
+      LogicalPlan relation = leaf(side);
       JsonNode decision = relation == null ? null : keys.get(relation);
       if (decision != null && decision.get("side").asText().equals(side == before.left() ? "left" : "right")) {
         made = ByKeys.of(made, narrowed.get(relation), decision);
@@ -112,12 +101,12 @@ final class Rewrite {
     return made;
   }
 
-  static LogicalRelation leaf(LogicalPlan plan) {
+  private static LogicalPlan leaf(LogicalPlan plan) {
     LogicalPlan at = plan;
     while (at instanceof Project || at instanceof Filter) {
       at = (LogicalPlan) at.children().head();
     }
-    return at instanceof LogicalRelation ? (LogicalRelation) at : null;
+    return at.children().isEmpty() ? at : null;
   }
 
   /** Numbers come as text: JSON's own would lose digits. */

@@ -1,6 +1,9 @@
 package grebe.spark;
 
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
@@ -11,8 +14,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
  * The rule of the optimizer: describes a plan, asks Python, carries the answer out, and looks whether the result still is the same
@@ -21,6 +22,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class Rewriting extends Rule {
   static final String MARK = "grebe";
+  static final String PAIR = "grebe.pair";
+  /** Commands that read a table in order to change just those rows of it: what they read must be what they change. */
+  private static final Set<String> WRITES_ROWS = new HashSet<>(Arrays.asList("ReplaceData", "WriteDelta"));
+
   private final Bridge bridge;
   private final SparkSession session;
 
@@ -62,7 +67,8 @@ public final class Rewriting extends Rule {
 
   private LogicalPlan decided(LogicalPlan plan, List<String> hints) throws Exception {
     bridge.counters.plans.incrementAndGet();
-    if (!bridge.isEnabled(session) || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming() || look(plan) != Found.CANDIDATE) {
+    if (!bridge.isEnabled(session) || Explaining.OFF.get() || plan instanceof Subquery || plan.isStreaming()
+        || WRITES_ROWS.contains(plan.nodeName()) || look(plan) != Found.CANDIDATE) {
       return plan;
     }
     try {
@@ -110,8 +116,8 @@ public final class Rewriting extends Rule {
   /** Whether there is something to decide; a plan with a mark of ours anywhere was decided as a whole. */
   private Found look(LogicalPlan plan) {
     Found found = Found.NOTHING;
-    if (plan instanceof LogicalRelation) {
-      return relation((LogicalRelation) plan);
+    if (plan.children().isEmpty()) {
+      return leaf(plan);
     }
     for (LogicalPlan child : Scala.<LogicalPlan>list(plan.children())) {
       found = more(found, child);
@@ -130,16 +136,15 @@ public final class Rewriting extends Rule {
     return here == Found.NOTHING ? found : here;
   }
 
-  private Found relation(LogicalRelation plan) {
-    if (!(plan.relation() instanceof HadoopFsRelation)) {
-      return Found.NOTHING;
-    }
-    HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
-    if (relation.options().contains(MARK)) {
+  private Found leaf(LogicalPlan plan) {
+    if (Scanned.isDecided(plan)) {
       return Found.DECIDED;
     }
-    List<Path> roots = Scala.list(relation.location().rootPaths());
-    for (Path root : roots) {
+    Scanned scanned = Scanned.of(plan);
+    if (scanned == null) {
+      return Found.NOTHING;
+    }
+    for (Path root : scanned.roots()) {
       if (!bridge.known.hasNothing(root)) {
         return Found.CANDIDATE;
       }

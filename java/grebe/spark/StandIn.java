@@ -41,14 +41,14 @@ import scala.Option;
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class StandIn {
   private final Bridge bridge;
-  private final LogicalRelation original;
+  private final Scanned original;
   private final JsonNode decision;
   private final LogicalRelation copy;
   /** "id.field.field" of an extraction -> the flattened column. */
   private final Map<String, AttributeReference> flattened = new HashMap<>();
   private final List<AttributeReference> served = new ArrayList<>();
 
-  StandIn(Bridge bridge, LogicalRelation original, JsonNode decision) throws IOException {
+  StandIn(Bridge bridge, Scanned original, JsonNode decision) throws IOException {
     this.bridge = bridge;
     this.original = original;
     this.decision = decision;
@@ -63,10 +63,8 @@ final class StandIn {
     if (!decision.get("direct").asBoolean()) {
       return left;
     }
-    Kept files = new Kept(source().location(), bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")), pair());
-    LogicalRelation fresh = original.newInstance();
-    LogicalRelation rest = Scala.withRelation(fresh, over(files, source().dataSchema(), Option.empty(), false), fresh.output());
-    LogicalPlan right = Renamed.chain(chain, original, rest);
+    LogicalPlan rest = original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")), pair());
+    LogicalPlan right = Renamed.chain(chain, original.leaf, rest);
     return new Union(Scala.seq(left, projectedLike(left, chain, right, rest)), false, false);
   }
 
@@ -79,10 +77,6 @@ final class StandIn {
     }
   }
 
-  private HadoopFsRelation source() {
-    return (HadoopFsRelation) original.relation();
-  }
-
   private String text(String field) {
     return decision.get(field).asText();
   }
@@ -91,11 +85,9 @@ final class StandIn {
     return decision.get("direct").asBoolean() ? text("content") + "#" + System.identityHashCode(this) : "";
   }
 
-  private HadoopFsRelation over(Files files, StructType schema, Option buckets, boolean index) {
-    scala.collection.immutable.Map options = index ? strictly() : source().options();
-    return new HadoopFsRelation(files, files.partitionSchema(), schema, buckets,
-        index ? new ParquetFileFormat() : source().fileFormat(),
-        (scala.collection.immutable.Map) options.updated(Rewriting.MARK, "stand-in"), source().sparkSession());
+  private HadoopFsRelation over(Content content, StructType schema, Option buckets) {
+    return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new ParquetFileFormat(),
+        (scala.collection.immutable.Map) strictly().updated(Rewriting.MARK, "stand-in"), original.session());
   }
 
   /** Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's. */
@@ -107,7 +99,7 @@ final class StandIn {
 
   private LogicalRelation copy() throws IOException {
     StructType schema = (StructType) DataType.fromJson(text("schema"));
-    List<FileStatus> all = bridge.contents.files(text("content"), source().sparkSession().sparkContext().hadoopConfiguration());
+    List<FileStatus> all = bridge.contents.files(text("content"), original.session().sparkContext().hadoopConfiguration());
     List<List<FileStatus>> runs = new ArrayList<>();
     for (JsonNode run : decision.get("runs")) {
       List<FileStatus> files = new ArrayList<>();
@@ -119,8 +111,8 @@ final class StandIn {
       buckets = Option.apply(new BucketSpec(decision.get("written").asInt(), Scala.seq(texts("bucket_by")), Scala.nothing()));
     }
     Content content = new Content(text("content"), runs, decision.get("buckets").asInt(), texts("order"), pair(),
-        source().location(), announced(schema));
-    return Scala.withRelation(original, over(content, schema, buckets, true), Scala.seq(attributes(schema)));
+        original, announced(schema));
+    return original.replaced(over(content, schema, buckets), Scala.seq(attributes(schema)));
   }
 
   /**
@@ -131,8 +123,8 @@ final class StandIn {
     if (decision.get("buckets").asInt() == 0) {
       return -1;
     }
-    double columns = (double) width(schema) / width(original.schema());
-    return (long) (source().location().sizeInBytes() * columns * decision.get("covered_share").asDouble());
+    double columns = (double) width(schema) / width(original.leaf.schema());
+    return (long) (original.bytes() * columns * decision.get("covered_share").asDouble());
   }
 
   /** Of a row, as Spark reckons it. */
@@ -169,7 +161,7 @@ final class StandIn {
   }
 
   private AttributeReference own(long id) {
-    for (AttributeReference attribute : Scala.<AttributeReference>list(original.output())) {
+    for (AttributeReference attribute : Scala.<AttributeReference>list(original.leaf.output())) {
       if (attribute.exprId().id() == id) {
         return attribute;
       }
@@ -237,11 +229,11 @@ final class StandIn {
     return chain.stream().anyMatch(node -> node instanceof Project) ? made : new Project(Scala.seq((List) wanted()), made);
   }
 
-  private LogicalPlan projectedLike(LogicalPlan left, List<LogicalPlan> chain, LogicalPlan right, LogicalRelation rest) {
+  private LogicalPlan projectedLike(LogicalPlan left, List<LogicalPlan> chain, LogicalPlan right, LogicalPlan rest) {
     if (chain.stream().anyMatch(node -> node instanceof Project)) {
       return right;
     }
-    List<AttributeReference> from = Scala.list(original.output());
+    List<AttributeReference> from = Scala.list(original.leaf.output());
     List<AttributeReference> to = Scala.list(rest.output());
     List<AttributeReference> columns = new ArrayList<>();
     wanted().forEach(attribute -> columns.add(to.get(from.indexOf(attribute))));
@@ -249,7 +241,7 @@ final class StandIn {
   }
 
   private List<AttributeReference> wanted() {
-    List<AttributeReference> wanted = new ArrayList<>(Scala.<AttributeReference>list(original.output()));
+    List<AttributeReference> wanted = new ArrayList<>(Scala.<AttributeReference>list(original.leaf.output()));
     wanted.retainAll(served);
     return wanted;
   }

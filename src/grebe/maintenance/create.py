@@ -27,7 +27,7 @@ def create(
         def changes(state: TableState) -> Sequence[Change]:
             dropped = [IndexDropped(name) for name in planned if replace and name in state.indexes]
             created = [
-                IndexCreated(name, made.spec, running.version, made.content, made.covered)
+                IndexCreated(name, made.spec, running.version, made.content, made.covered, source.version)
                 for name, made in built.items()
             ]
             return [*dropped, *created]

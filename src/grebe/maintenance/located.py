@@ -22,7 +22,6 @@ from grebe.indexes.columns import spark_schema
 from grebe.indexes.kind import FILE_COLUMN, locator_columns
 from grebe.indexes.workers import map_in_arrow
 from grebe.maintenance.record_reader import LISTED, REFUSED_COLUMN, RecordReader, in_tasks
-from grebe.sources.partitions import partition_array, partitioning
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import storage_options
 
@@ -76,23 +75,11 @@ def record_reader(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint
     here = files.rebased(source.uri)
     sizes = files.table["size"].to_numpy()
     known = (pa.array(ids.astype(np.int32)), here.paths(), pa.array(sizes), pa.array(in_tasks(sizes)))
-    values = _partition_values(files, [column for column in columns if column.partition], source.reading.time_zone)
+    if any("://" in path for path in here.paths().to_pylist()):
+        raise Unsupported(f"{source.uri} keeps files elsewhere, where Grebe does not read by itself", detail="ELSEWHERE")
+    values = source.partition_values(files, tuple(column for column in columns if column.partition))
     listed = pa.table({**dict(zip(LISTED, known, strict=True)), **values})
     return RecordReader(source.uri, options, source.reading, columns, listed)
-
-
-def _partition_values(files: FileList, columns: Sequence[Column], zone: str | None) -> dict[str, pa.Array]:
-    if not columns:
-        return {}
-    folders, folder_of = files.by_folder()
-    found = partitioning(folders, frozenset(), {column.name.lower(): column.type for column in columns})
-    place = {column.name.lower(): number for number, column in enumerate(found.columns)}
-    if any(column.name.lower() not in place for column in columns) or any(one not in found.values for one in folders):
-        raise Unsupported("the folders of some files do not tell the values of partition columns", detail="PARTITIONS")
-    texts = {column.name: [found.values[one][place[column.name.lower()]] for one in folders] for column in columns}
-    return {
-        column.name: partition_array(texts[column.name], column, zone).take(pa.array(folder_of)) for column in columns
-    }
 
 
 def _run(source: SparkSource, reader: RecordReader) -> "DataFrame":

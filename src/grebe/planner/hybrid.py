@@ -35,9 +35,9 @@ class Coverage:
 
 
 def coverage(relation: Relation, table: KnownTable, copy: Copy) -> Coverage:
-    served, drop = (
-        (relation.listed, _NONE) if relation.listed == copy.covered else _split(relation.listed, copy.covered)
-    )
+    # What rows of a file were deleted since only the format's own reader knows.
+    usable = relation.listed - relation.deleted if relation.deleted else relation.listed
+    served, drop = (usable, _NONE) if usable == copy.covered else _split(usable, copy.covered)
     direct_files = len(relation.listed) - len(served) + relation.unregistered_files
     served_bytes = table.bytes_of(served) if direct_files else relation.bytes
     direct_bytes = relation.bytes - served_bytes

@@ -68,7 +68,7 @@ def _answer(
     for index in indexes:
         if table is None or inquiry is None or index.pruner is None or not index.pruner.by_file:
             continue
-        if relation.unregistered_files or relation.listed - index.pruner.covered:
+        if relation.unregistered_files or relation.deleted or relation.listed - index.pruner.covered:
             continue
         totals = inquiry.totals(table, index, relation.predicate, relation.listed)
         values = None if totals is None else _all(aggregate.functions, _OfFiles(relation, totals, names).value)

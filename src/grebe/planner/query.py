@@ -25,6 +25,9 @@ class Attribute:
     type: str
 
 
+_NO_FILES = FileIds.of_ranges(())
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """One scan of files that Grebe could answer otherwise."""
@@ -49,6 +52,10 @@ class Relation:
     unregistered_bytes: int
     obstacle: Reason | None = None
     """Why no index can serve this scan at all."""
+    deleted: FileIds = _NO_FILES
+    """Of the registered files those of which the table has deleted rows: their rows are more than the scan gives."""
+    by_parts: bool = True
+    """Of a file that is read, parts can be left out."""
     whole: bool = True
     """The scan lists all files of the table. Of one that lists a part (a folder, some partitions), the others are not gone."""
 

@@ -26,7 +26,8 @@ from grebe.maintenance.vacuum import Vacuumed, vacuum
 from grebe.maintenance.verify import verify
 from grebe.maintenance.verify_rows import compare
 from grebe.spark.jobs import cancel_jobs
-from grebe.spark.source import spark_source
+from grebe.spark.opening import spark_source
+from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 from grebe.store.protocol import Store
 
@@ -72,7 +73,7 @@ class LakeTable:
 
     def create(self, *kinds: Kind, replace: bool = False) -> list[IndexInfo]:
         """Creates indexes, in one commit: all of them, or none. `replace`: those of the same name are replaced."""
-        log = create(self._source, self._place, kinds, replace, self._config.heartbeat_seconds)
+        log = create(self._newest(), self._place, kinds, replace, self._config.heartbeat_seconds)
         return self._committed(log, [kind.name for kind in kinds])
 
     def refresh(self, *names: str, mode: str = "incremental") -> list[IndexInfo]:
@@ -80,7 +81,7 @@ class LakeTable:
         log = self._place.find() if not names else self._place.existing()
         if log is None:
             return []
-        return self._committed(log, refresh(self._source, log, names, mode, self._config.heartbeat_seconds))
+        return self._committed(log, refresh(self._newest(), log, names, mode, self._config.heartbeat_seconds))
 
     def optimize(self, *names: str, mode: str = "quick") -> list[IndexInfo]:
         """Lays the content of these indexes (all, if none is named) out anew: `quick` merges small runs, `full` all of them. Gives
@@ -88,7 +89,7 @@ class LakeTable:
         log = self._place.find() if not names else self._place.existing()
         if log is None:
             return []
-        return self._committed(log, optimize(self._source, log, names, mode, self._config.heartbeat_seconds))
+        return self._committed(log, optimize(self._newest(), log, names, mode, self._config.heartbeat_seconds))
 
     def delete(self, name: str) -> None:
         """Out of use at once; `restore` brings it back."""
@@ -127,14 +128,16 @@ class LakeTable:
         report = verify(log, deep)
         if not deep:
             return report
-        compared = compare(self._source, log, log.state, report.findings)
+        compared = compare(self._newest(), log, log.state, report.findings)
         return replace(report, findings=report.findings + compared.findings, unchecked=compared.unchecked)
 
     def repair(self, deep: bool = True) -> list[IndexInfo]:
         """Mends what `verify` finds, in one commit, deriving only anew what is broken. Gives the indexes that were mended."""
         log = self._place.find()
         return (
-            [] if log is None else self._committed(log, repair(self._source, log, deep, self._config.heartbeat_seconds))
+            []
+            if log is None
+            else self._committed(log, repair(self._newest(), log, deep, self._config.heartbeat_seconds))
         )
 
     def indexes(self) -> list[IndexInfo]:
@@ -160,8 +163,13 @@ class LakeTable:
         return [by_name[name] for name in names if name in by_name]
 
     def _described(self, log: Log) -> list[IndexInfo]:
-        found = Registry(log).files(log.state).ids_of(self._source.files())
+        found = Registry(log).files(log.state).ids_of(self._newest().files())
         return describe_indexes(log.state, FileIds.of(found.drop_null().to_numpy()), found.null_count)
+
+    def _newest(self) -> SparkSource:
+        """Of a lake table its newest version; plain files are listed whenever they are asked for."""
+        self._source = self._source.newest()
+        return self._source
 
     def _changed(self) -> None:
         self._told(self.uri, self._location)

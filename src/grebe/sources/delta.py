@@ -1,12 +1,12 @@
 """Tables of Delta Lake, listed without Spark by the package deltalake: add actions are the files, vectors tell deleted rows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -40,7 +40,7 @@ _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 class DeltaSource(LakeVersion):
     table: "DeltaTable" = field(repr=False, compare=False, kw_only=True)
 
-    kind = "delta"
+    kind: ClassVar[str] = "delta"
 
     def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "DeltaSource":
         return _opened(self.uri, self.request, version, timestamp)
@@ -84,7 +84,7 @@ def _opened(uri: str, request: Request, version: Version | None, timestamp: str 
     table = newest if version is None and timestamp is None else _at(newest, uri, version, timestamp)
     fields = json.loads(table.schema().to_json())["fields"]
     partitions = set(table.metadata().partition_columns)
-    columns = tuple(_column(one, one["name"] in partitions) for one in fields)
+    columns = delta_columns(fields, partitions)
     stored = tuple(_stored(one) for one in fields if one["name"] not in partitions)
     with _errors(uri):
         listed = _listed(uri, pa.table(table.get_add_actions()), columns)
@@ -135,6 +135,11 @@ def _listed(uri: str, actions: pa.Table, columns: Sequence[Column]) -> LakeFiles
 
 def _values(partitions: pa.StructArray, column: Column) -> pa.Array:
     return partitions.field(column.name).cast(column.arrow.type)
+
+
+def delta_columns(fields: Sequence[Mapping[str, Any]], partitions: Collection[str]) -> tuple[Column, ...]:
+    """Of a schema as Delta's log has it."""
+    return tuple(_column(one, one["name"] in partitions) for one in fields)
 
 
 def _column(one: Mapping[str, Any], partition: bool) -> Column:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri
@@ -30,7 +30,7 @@ class HudiSource(LakeVersion):
     merged: int = field(default=0, kw_only=True)
     """Slices with log files, which are not listed."""
 
-    kind = "hudi"
+    kind: ClassVar[str] = "hudi"
 
     def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "HudiSource":
         return _opened(self.uri, self.request, version, timestamp)

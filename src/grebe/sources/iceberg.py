@@ -3,13 +3,14 @@
 A path without a catalog means the newest metadata file below it. Columns are found by their ids: names change, ids do not.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from grebe.errors import TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.sources.iceberg_io import file_io, located
-from grebe.sources.iceberg_schema import columns_and_fields
+from grebe.sources.iceberg_schema import iceberg_columns, stored_fields
 from grebe.sources.lake import (
     DeletedRows,
     LakeFiles,
@@ -51,7 +52,7 @@ class IcebergSource(LakeVersion):
     """Where to look for the newest metadata."""
     metadata: "TableMetadata" = field(repr=False, compare=False, kw_only=True)
 
-    kind = "iceberg"
+    kind: ClassVar[str] = "iceberg"
 
     def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "IcebergSource":
         return _opened(self.given, self.request, version, timestamp)
@@ -108,7 +109,9 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
     schema = metadata.schema()
     if of_snapshot and snapshot is not None and snapshot.schema_id is not None:
         schema = next(one for one in metadata.schemas if one.schema_id == snapshot.schema_id)
-    columns, stored = columns_and_fields(schema, metadata.schemas)
+    read = json.loads(schema.model_dump_json())
+    columns = iceberg_columns(read, [json.loads(one.model_dump_json()) for one in metadata.schemas])
+    stored = stored_fields(read)
     files = [] if snapshot is None else _files(snapshot, request, store)
     listed = LakeFiles.build(
         uri,
@@ -123,6 +126,7 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
 
 def _metadata(given: str, request: Request) -> "TableMetadata":
     """Of a path, of a metadata file, or of a name `catalog.namespace.table`."""
+    from pyiceberg.exceptions import ValidationError
     from pyiceberg.serializers import FromInputFile
 
     if "/" not in given and "." in given and not given.endswith(_SUFFIX):
@@ -137,7 +141,7 @@ def _metadata(given: str, request: Request) -> "TableMetadata":
         return FromInputFile.table_metadata(file_io(request, store).new_input(f"{store.uri}/{name}"))
     except (ObjectMissing, FileNotFoundError) as error:
         raise TableNotFound(f"{newest} is not there", detail="ICEBERG") from error
-    except ValueError as error:
+    except (ValidationError, ValueError) as error:
         raise Unsupported(
             f"{newest} is no metadata of Iceberg that pyiceberg can read ({type(error).__name__})", detail="ICEBERG"
         ) from error

@@ -1,15 +1,11 @@
-"""Schemas of Iceberg as Spark reads them."""
+"""Schemas of Iceberg, in its own JSON, as Spark reads them."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from grebe.errors import Unsupported
 from grebe.formats import Column
 from grebe.formats.spark_types import TypeJson, type_text
-
-if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import IcebergType, NestedField
 
 FIELD_ID = "parquet.field.id"
 _PLAIN = {
@@ -24,105 +20,87 @@ _PLAIN = {
     "string": "string",
     "binary": "binary",
 }
+Field = Mapping[str, Any]
 
 
-def columns_and_fields(
-    schema: "Schema", history: "Sequence[Schema]"
-) -> tuple[tuple[Column, ...], tuple[dict[str, Any], ...]]:
-    """The columns, and how they are stored, in the JSON of Spark's schemas. `history` are all schemas that files may have been
-    written with."""
-    columns, fields = [], []
+def iceberg_columns(schema: Field, history: Sequence[Field] = ()) -> tuple[Column, ...]:
+    """`history` are all schemas that files may have been written with."""
     moved = _moved(history)
-    for one in schema.fields:
-        kind = _spark(one.field_type, one.name)
-        ids = (one.field_id, *_nested_ids(one.field_type))
-        why = None
-        if one.initial_default is not None:
-            why = "rows that were written before it was added have a default"
-        elif one.field_id in moved:
-            why = "fields nested in it were renamed, or given up and made anew"
-        columns.append(Column(one.name, type_text(_names_only(kind)), ids, foreign=why))
-        fields.append({"name": one.name, "type": kind, "nullable": True, "metadata": {FIELD_ID: one.field_id}})
-    return tuple(columns), tuple(fields)
+    return tuple(
+        Column(
+            one["name"],
+            type_text(_spark(one["type"], one["name"], with_ids=False)),
+            (one["id"], *_nested_ids(one["type"])),
+            foreign=_why_foreign(one, moved),
+        )
+        for one in schema["fields"]
+    )
 
 
-def _spark(kind: "IcebergType", column: str) -> TypeJson:
-    """With the ids of nested fields, by which Spark's reader can find them."""
-    from pyiceberg.types import DecimalType, FixedType, ListType, MapType, StructType
+def stored_fields(schema: Field) -> tuple[dict[str, Any], ...]:
+    """In the JSON of Spark's schemas, with ids, by which Spark's reader can find columns in files."""
+    return tuple(_field(one, one["name"], with_ids=True) for one in schema["fields"])
 
-    if isinstance(kind, StructType):
-        return {
-            "type": "struct",
-            "fields": [
-                {
-                    "name": one.name,
-                    "type": _spark(one.field_type, column),
-                    "nullable": True,
-                    "metadata": {FIELD_ID: one.field_id},
-                }
-                for one in kind.fields
-            ],
-        }
-    if isinstance(kind, ListType):
-        return {"type": "array", "elementType": _spark(kind.element_type, column), "containsNull": True}
-    if isinstance(kind, MapType):
-        key, value = _spark(kind.key_type, column), _spark(kind.value_type, column)
+
+def _why_foreign(one: Field, moved: set[int]) -> str | None:
+    if one.get("initial-default") is not None:
+        return "rows that were written before it was added have a default"
+    return "fields nested in it were renamed, or given up and made anew" if one["id"] in moved else None
+
+
+def _field(one: Field, column: str, with_ids: bool) -> dict[str, Any]:
+    metadata = {FIELD_ID: one["id"]} if with_ids else {}
+    return {"name": one["name"], "type": _spark(one["type"], column, with_ids), "nullable": True, "metadata": metadata}
+
+
+def _spark(kind: Any, column: str, with_ids: bool) -> TypeJson:
+    if isinstance(kind, Mapping):
+        if kind["type"] == "struct":
+            return {"type": "struct", "fields": [_field(one, column, with_ids) for one in kind["fields"]]}
+        if kind["type"] == "list":
+            return {"type": "array", "elementType": _spark(kind["element"], column, with_ids), "containsNull": True}
+        key, value = (_spark(kind[part], column, with_ids) for part in ("key", "value"))
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
-    if isinstance(kind, DecimalType):
-        return f"decimal({kind.precision},{kind.scale})"
-    if isinstance(kind, FixedType):
+    if kind.startswith("decimal"):
+        return str(kind).replace(" ", "")
+    if kind.startswith("fixed"):
         return "binary"
-    if str(kind) not in _PLAIN:
+    if kind not in _PLAIN:
         raise Unsupported(f"column {column} has Iceberg's type {kind}, which Grebe cannot read yet", detail="TYPE")
-    return _PLAIN[str(kind)]
+    return _PLAIN[kind]
 
 
-def _names_only(kind: TypeJson) -> TypeJson:
-    if isinstance(kind, str):
-        return kind
-    changed: dict[str, Any] = {
-        at: _names_only(kind[at]) for at in ("elementType", "keyType", "valueType") if at in kind
-    }
-    if "fields" in kind:
-        changed["fields"] = [
-            {"name": one["name"], "type": _names_only(one["type"]), "nullable": True, "metadata": {}}
-            for one in kind["fields"]
-        ]
-    return {**kind, **changed}
+def _below(kind: Any) -> Iterator[Field]:
+    """The fields right below a type; elements, keys and values are such as well."""
+    if not isinstance(kind, Mapping):
+        return
+    if kind["type"] == "struct":
+        yield from kind["fields"]
+        return
+    for part in ("element",) if kind["type"] == "list" else ("key", "value"):
+        yield {"id": kind[f"{part}-id"], "name": part, "type": kind[part]}
 
 
-def _nested_ids(kind: "IcebergType") -> Iterator[int]:
+def _nested_ids(kind: Any) -> Iterator[int]:
     for one in _below(kind):
-        yield one.field_id
-        yield from _nested_ids(one.field_type)
+        yield one["id"]
+        yield from _nested_ids(one["type"])
 
 
-def _below(kind: "IcebergType") -> "Sequence[NestedField]":
-    from pyiceberg.types import ListType, MapType, StructType
-
-    if isinstance(kind, StructType):
-        return kind.fields
-    if isinstance(kind, MapType):
-        return (kind.key_field, kind.value_field)
-    return (kind.element_field,) if isinstance(kind, ListType) else ()
-
-
-def _moved(history: "Sequence[Schema]") -> set[int]:
+def _moved(history: Sequence[Field]) -> set[int]:
     """Columns below which a name has meant several fields over time, or a field had several names."""
-    names: dict[tuple[int, tuple[str, ...]], int] = {}
+    ids: dict[tuple[int, tuple[str, ...]], int] = {}
+    names: dict[int, tuple[str, ...]] = {}
     moved: set[int] = set()
 
-    def look(top: int, path: tuple[str, ...], kind: "IcebergType") -> None:
+    def look(top: int, path: tuple[str, ...], kind: Any) -> None:
         for one in _below(kind):
-            here = (*path, one.name)
-            if names.setdefault((top, here), one.field_id) != one.field_id:
+            here = (*path, one["name"])
+            if ids.setdefault((top, here), one["id"]) != one["id"] or names.setdefault(one["id"], here) != here:
                 moved.add(top)
-            if path_of.setdefault(one.field_id, here) != here:
-                moved.add(top)
-            look(top, here, one.field_type)
+            look(top, here, one["type"])
 
-    path_of: dict[int, tuple[str, ...]] = {}
     for schema in history:
-        for one in schema.fields:
-            look(one.field_id, (), one.field_type)
+        for column in schema["fields"]:
+            look(column["id"], (), column["type"])
     return moved

@@ -1,11 +1,12 @@
 """What tables of lake formats have in common: a version is a list of immutable files, and the format's log tells all of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from grebe.errors import TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri, relative_path
 from grebe.formats import Column, DataFile, Format, Reading, format_named
-from grebe.sources.protocol import Request, Version
+from grebe.sources.protocol import Deleted, Request, Version
 from grebe.store.protocol import Store
 
 Numbers = npt.NDArray[np.int64]
@@ -53,7 +54,7 @@ class LakeFiles:
 
 
 @dataclass(frozen=True)
-class LakeVersion:
+class LakeVersion(ABC):
     """A table at one version. What differs between formats is how a version is found, and where deleted rows are told."""
 
     uri: str
@@ -65,7 +66,14 @@ class LakeVersion:
     """Of each column of the files how it is stored, in the JSON of Spark's schemas."""
     listed: LakeFiles = field(repr=False)
 
-    settling_ms = 0
+    kind: ClassVar[str]
+    settling_ms: ClassVar[int] = 0
+
+    @abstractmethod
+    def at(self, version: Version | None = None, timestamp: str | datetime | None = None) -> "LakeVersion": ...
+
+    @abstractmethod
+    def deleted(self, files: FileList) -> Deleted: ...
 
     @property
     def name(self) -> str:

@@ -142,6 +142,7 @@ class Planning:
         except GrebeError as problem:
             obstacle = _obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code)
             return replace(relation, table=table.table.uri, obstacle=obstacle)
+        lake = readings.lake_of(described)
         files = described.get("matched", {})
         if (files.get("snapshot"), files.get("registered")) != (table.snapshot, table.registered):
             files = json.loads(self._shim.bridge.match(question, number, table.snapshot))
@@ -153,13 +154,22 @@ class Planning:
             listed_bytes=files["bytes"],
             unregistered_files=files["others"],
             unregistered_bytes=files["other_bytes"],
-            obstacle=_in_the_way(name, described, asked["flags"], files),
-            whole=described["roots"] == [table.table.uri] and not described["files_class"].endswith(_PRUNED),
+            deleted=_ids(files["deleted"]),
+            obstacle=_in_the_way(name, described, reading, asked["flags"], files),
+            # A lake format has left out files by itself.
+            whole=lake is None
+            and described["roots"] == [table.table.uri]
+            and not described["files_class"].endswith(_PRUNED),
+            by_parts=lake is None,
         )
 
 
-def _in_the_way(name: str, described: Mapping[str, Any], flags: list[str], files: Mapping[str, Any]) -> Reason | None:
-    columns = {*_names(described["data_schema"]), *_names(described["partition_schema"])}
+def _in_the_way(
+    name: str, described: Mapping[str, Any], reading: Reading, flags: list[str], files: Mapping[str, Any]
+) -> Reason | None:
+    columns = {column.name for column in reading.columns}
+    if readings.lake_of(described) is None:
+        columns = {*_names(described["data_schema"]), *_names(described["partition_schema"])}
     metadata = any(column not in columns for _, column, _ in described["output"])
     if metadata or "input_file" in flags:
         return _obstacle(Code.USES_FILE_METADATA, name)

@@ -1,7 +1,7 @@
 """How Spark reads a relation, as a `Reading`: the format, the options and settings that change values, and the columns."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -9,6 +9,8 @@ from grebe.errors import Unsupported
 from grebe.formats import Column, Reading
 from grebe.formats.reading import columns_of
 from grebe.formats.registry import format_named
+from grebe.sources.delta import delta_columns
+from grebe.sources.iceberg_schema import iceberg_columns
 
 _PACKAGE = "org.apache.spark.sql.execution.datasources."
 FORMATS = {
@@ -27,6 +29,14 @@ FILE_INDEXES = {
     f"{_PACKAGE}PrunedInMemoryFileIndex",
 }
 
+# By the class of the files or, where there is none, of the scan: just those of a query, never of a command.
+_LAKES = {
+    "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex": "delta",
+    "org.apache.hudi.HoodieFileIndex": "hudi",
+    "org.apache.iceberg.spark.source.SparkBatchQueryScan": "iceberg",
+}
+
+_BY_ID, _FIELD_ID = "spark.sql.parquet.fieldId.read.enabled", "parquet.field.id"
 _SESSION_ZONE = "spark.sql.session.timeZone"
 # Settings that change what a reader makes of a file, with their defaults: only another value is part of a reading.
 SETTINGS = {
@@ -36,7 +46,7 @@ SETTINGS = {
     "spark.sql.parquet.int96AsTimestamp": "true",
     "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
-    "spark.sql.parquet.fieldId.read.enabled": "false",
+    _BY_ID: "false",
     "spark.sql.avro.datetimeRebaseModeInRead": "",
     "spark.sql.legacy.timeParserPolicy": "",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -63,12 +73,29 @@ def with_defaults(settings: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def is_ours(relation: Mapping[str, Any]) -> bool:
-    """Whether the relation is one of plain files."""
-    return relation["format_class"] in FORMATS and relation["files_class"] in FILE_INDEXES
+    """Whether the relation is one of plain files, or of a lake format."""
+    return lake_of(relation) is not None or (
+        relation["format_class"] in FORMATS and relation["files_class"] in FILE_INDEXES
+    )
+
+
+def lake_of(relation: Mapping[str, Any]) -> str | None:
+    return _LAKES.get(relation["files_class"] or relation["format_class"])
+
+
+def lake_reading(columns: Sequence[Column], settings: Mapping[str, str], zone: str) -> Reading:
+    """Of the files of a lake table, which are Parquet. The zone is that in which partitions are told, if they are timestamps."""
+    known = format_named("parquet")
+    options = known.options.of_reading({}) | _from_settings("parquet", {}, settings)
+    options.pop(_BY_ID, None)  # the table format says how its columns are found
+    return Reading.of("parquet", options, columns, zone, local_times=False)
 
 
 def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Reading:
     """Of a relation as the Java part describes it, under these settings of its session."""
+    lake = lake_of(relation)
+    if lake is not None:
+        return lake_reading(_lake_columns(lake, relation), settings, settings[_SESSION_ZONE])
     name = FORMATS.get(relation["format_class"])
     if name is None:
         raise Unsupported(f"files of {relation['format']} are none that Grebe knows to read", detail="FORMAT")
@@ -77,6 +104,10 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
     # A reader's own option outranks the session's zone.
     zone = next((value for key, value in options.items() if key.lower() == "timezone"), None)
     given = known.options.of_reading(options) | _from_settings(name, options, settings)
+    if _FIELD_ID not in relation["data_schema"]:
+        given.pop(
+            _BY_ID, None
+        )  # nothing is found by an id, whatever the setting (which Delta Lake switches on by itself)
     partitions = columns_of(json.loads(relation["partition_schema"]))
     names = {column.name.lower() for column in partitions}
     own = [column for column in columns_of(json.loads(relation["data_schema"])) if column.name.lower() not in names]
@@ -100,6 +131,15 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
         local_times=known.local_times,
         by_position=known.by_position,
     )
+
+
+def _lake_columns(lake: str, relation: Mapping[str, Any]) -> tuple[Column, ...]:
+    schema, partitions = json.loads(relation["data_schema"]), json.loads(relation["partition_schema"])
+    if lake == "delta":
+        return delta_columns(schema["fields"], [one["name"] for one in partitions["fields"]])
+    if lake == "iceberg":
+        return iceberg_columns(schema)
+    return (*columns_of(schema), *columns_of(partitions))
 
 
 def _zoned(column: Column) -> bool:

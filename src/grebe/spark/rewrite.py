@@ -80,7 +80,7 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "drop": _ranges(choice.drop),
         "lineage": FILE_COLUMN,
         "direct": choice.direct,
-        "covered": _ranges(copy.covered),
+        "covered": _ranges(copy.covered - relation.deleted),
         "covered_share": 1.0 - choice.appended,
         "snapshot": snapshot,
     }

@@ -1,7 +1,7 @@
 """A table as Spark reads it: one relation of files, found from a path, a catalog name or a DataFrame."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,12 @@ import pyarrow as pa
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
 from grebe.files import FileList
-from grebe.formats import Reading
+from grebe.formats import Column, Reading
 from grebe.formats.registry import format_of_file
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
+from grebe.sources.partitions import partition_array, partitioning
 from grebe.spark import readings
-from grebe.spark.shim import Shim, load
+from grebe.spark.shim import Shim
 from grebe.spark.stores import hadoop_uri
 
 if TYPE_CHECKING:
@@ -38,6 +39,35 @@ class SparkSource:
     kind: str = "plain"
     _frame: Any = field(repr=False, default=None)
     _shim: Shim = field(repr=False, default=None)  # type: ignore[assignment]  # always given; only fields with defaults may follow
+
+    @property
+    def version(self) -> str:
+        """Of the table; empty where it has none."""
+        return ""
+
+    def newest(self) -> "SparkSource":
+        """The table as it is now."""
+        return self
+
+    def partition_values(self, files: FileList, columns: tuple[Column, ...]) -> dict[str, pa.Array]:
+        """Of these partition columns, as the folders of the files tell them."""
+        if not columns:
+            return {}
+        folders, folder_of = files.by_folder()
+        found = partitioning(folders, frozenset(), {column.name.lower(): column.type for column in columns})
+        place = {column.name.lower(): number for number, column in enumerate(found.columns)}
+        if any(column.name.lower() not in place for column in columns) or any(
+            one not in found.values for one in folders
+        ):
+            raise Unsupported(
+                "the folders of some files do not tell the values of partition columns", detail="PARTITIONS"
+            )
+        texts = {column.name: [found.values[one][place[column.name.lower()]] for one in folders] for column in columns}
+        zone = self.reading.time_zone
+        return {
+            column.name: partition_array(texts[column.name], column, zone).take(pa.array(folder_of))
+            for column in columns
+        }
 
     @property
     def settling_ms(self) -> int:
@@ -69,16 +99,11 @@ class SparkSource:
         return frame
 
 
-def spark_source(
-    session: "SparkSession",
-    source: "str | DataFrame",
-    format: str | None = None,
-    options: Mapping[str, str] | None = None,
+def plain_source(
+    session: "SparkSession", shim: Shim, source: "str | DataFrame", frame: "DataFrame", relation: Mapping[str, Any]
 ) -> SparkSource:
-    """Raises `TableNotFound`, and `InvalidIndex` for what is not one relation of files."""
-    shim = load(session)
-    frame = _frame(session, shim, source, format, dict(options or {}))
-    relation = json.loads(shim.bridge.relation(frame._jdf))
+    """Of a frame and what it reads; `source` is what the user called it. Raises `InvalidIndex` for what is not one relation of
+    files."""
     if "roots" not in relation:
         raise InvalidIndex(
             f"{_spoken(source)} does not read one table of files, but is a {relation['node']}; give the table itself: its path, "
@@ -112,15 +137,16 @@ def session_settings(session: "SparkSession", shim: Shim) -> dict[str, str]:
     return readings.with_defaults(values)
 
 
-def _frame(
+def frame_of(
     session: "SparkSession", shim: Shim, source: "str | DataFrame", format: str | None, options: dict[str, str]
 ) -> "DataFrame":
+    """What reads a path, a table of the catalog, or what a frame reads. Raises `TableNotFound`."""
     from pyspark.errors import AnalysisException
 
     if not isinstance(source, str):
         return _read_anew(session, shim, source)
     try:
-        if format is None and not _is_path(source) and session.catalog.tableExists(source):
+        if format is None and not is_path(source) and session.catalog.tableExists(source):
             return session.table(source)
         return session.read.format(format or _format_at(source)).options(**options).load(source)
     except AnalysisException as problem:
@@ -141,7 +167,7 @@ def _read_anew(session: "SparkSession", shim: Shim, frame: "DataFrame") -> "Data
     return reader.load([hadoop_uri(session, root) for root in relation["roots"]])
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
     return "/" in text or ":" in text
 
 
@@ -170,11 +196,14 @@ def _class_of(problem: Any) -> str:
     return str(getter() or type(problem).__name__)
 
 
-def arrow_bytes(files: FileList, ids: npt.NDArray[np.uint32]) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Ids, sizes, times, and the URIs as offsets and text."""
+def arrow_bytes(
+    files: FileList, ids: npt.NDArray[np.uint32], spelled: Callable[[str], str] | None = None
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Ids, sizes, times, and the URIs (canonical, or as `spelled`) as offsets and text."""
     if len(ids) and int(ids.max()) >= 2**31:
         raise GrebeError("file ids beyond 2^31 do not fit Spark's int")
-    uris = pa.array(files.uris().to_pylist() if len(files) else [], pa.string())
+    names: list[str] = files.uris().to_pylist() if len(files) else []
+    uris = pa.array(names if spelled is None else [spelled(name) for name in names], pa.string())
     buffers = uris.buffers()
     text = buffers[2].to_pybytes() if len(files) and buffers[2] is not None else b""
     offsets = np.frombuffer(buffers[1], np.int32)[: len(files) + 1] if len(files) else np.zeros(1, np.int32)

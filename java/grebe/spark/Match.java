@@ -1,0 +1,43 @@
+package grebe.spark;
+
+import java.util.BitSet;
+
+/** Which files of a leaf are registered: ids, those with deleted rows among them, their bytes, and number and bytes of the rest. */
+final class Match {
+  final Snapshot registered;
+  private final int size;
+  private final BitSet ids = new BitSet();
+  private final BitSet deleted = new BitSet();
+  private long known;
+  private long others;
+  private long otherBytes;
+  private boolean twice;
+  /** Timestamps of partitions were understood in another zone than the session's. */
+  boolean elsewhere;
+
+  Match(Snapshot registered) {
+    this.registered = registered;
+    this.size = registered.size();
+  }
+
+  void file(int id, long bytes, boolean hasDeletes) {
+    if (id >= 0) {
+      twice |= ids.get(id);
+      ids.set(id);
+      deleted.set(id, hasDeletes);
+      known += bytes;
+    } else {
+      others++;
+      otherBytes += bytes;
+    }
+  }
+
+  Json write(Json json, String snapshot) {
+    json.open().key("snapshot").text(snapshot).key("registered").number(size);
+    json.key("ids").text(Snapshot.ranges(ids)).key("deleted").text(Snapshot.ranges(deleted)).key("bytes").number(known);
+    json.key("others").number(others).key("other_bytes").number(otherBytes);
+    json.key("elsewhere").truth(elsewhere);
+    // Such a file is read twice; an index has its rows once.
+    return json.key("twice").truth(twice).close();
+  }
+}

@@ -1,0 +1,115 @@
+package grebe.spark;
+
+import java.util.BitSet;
+import java.util.List;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+
+/** A relation of plain files: its file index lists them, and one of ours around it leaves some out. */
+@SuppressWarnings({"rawtypes", "unchecked"})
+class PlainScan extends Scanned {
+  final LogicalRelation plan;
+  final HadoopFsRelation relation;
+
+  PlainScan(LogicalRelation plan) {
+    super(plan);
+    this.plan = plan;
+    this.relation = (HadoopFsRelation) plan.relation();
+  }
+
+  @Override
+  List<Path> roots() {
+    return Scala.list(relation.location().rootPaths());
+  }
+
+  @Override
+  String[] inputFiles() {
+    return relation.location().inputFiles();
+  }
+
+  @Override
+  SparkSession session() {
+    return relation.sparkSession();
+  }
+
+  @Override
+  long bytes() {
+    return relation.location().sizeInBytes();
+  }
+
+  @Override
+  void describe(Json json) {
+    json.key("roots").list();
+    roots().forEach(root -> json.text(Snapshot.canonical(root)));
+    json.endList();
+    end(json, relation.fileFormat().toString(), relation.fileFormat().getClass().getName(), relation.location().getClass().getName());
+    json.key("options").open();
+    for (Object each : Scala.list(relation.options())) {
+      scala.Tuple2 option = (scala.Tuple2) each;
+      json.key((String) option._1()).text((String) option._2());
+    }
+    json.close();
+    json.key("data_schema").text(relation.dataSchema().json());
+    json.key("partition_schema").text(relation.partitionSchema().json());
+    json.key("bytes").number(bytes());
+    if (plan.catalogTable().isDefined()) {
+      json.key("table").text(plan.catalogTable().get().identifier().unquotedString());
+    }
+  }
+
+  /** Other packages may have their own idea of what listing is. */
+  @Override
+  boolean isListedCheaply() {
+    return relation.location().getClass().getPackage().equals(HadoopFsRelation.class.getPackage());
+  }
+
+  @Override
+  void match(Match match) {
+    Moments moments = new Moments(relation);
+    for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
+      PartitionDirectory directory = (PartitionDirectory) each;
+      for (FileStatusWithMetadata file : Files.files(directory)) {
+        moments.look(directory, file.getPath());
+        match.file(id(match.registered, directory, file), file.getLen(), false);
+      }
+    }
+    match.elsewhere = moments.elsewhere;
+  }
+
+  /** Of a file as it is listed; -1 if it is not registered. */
+  int id(Snapshot registered, PartitionDirectory directory, FileStatusWithMetadata file) {
+    return registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+  }
+
+  /** What is known of the table's size does not hold for it. */
+  @Override
+  LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
+    Narrowed files = new Narrowed(this, bridge.snapshots.get(decision.get("snapshot").asText()), decision);
+    return Scala.withRelation(plan, over(files, "narrowed", ""), plan.output());
+  }
+
+  @Override
+  LogicalPlan rest(Snapshot registered, BitSet covered, String pair) {
+    LogicalRelation fresh = plan.newInstance();
+    return Scala.withRelation(fresh, over(new Kept(this, registered, covered), "stand-in", pair), fresh.output());
+  }
+
+  @Override
+  LogicalRelation replaced(HadoopFsRelation other, scala.collection.Seq output) {
+    return Scala.withRelation(plan, other, output);
+  }
+
+  private HadoopFsRelation over(Kept files, String mark, String pair) {
+    return new HadoopFsRelation(files, relation.partitionSchema(), relation.dataSchema(),
+        mark.equals("narrowed") ? relation.bucketSpec() : scala.Option.empty(), relation.fileFormat(), marked(relation, mark, pair),
+        relation.sparkSession());
+  }
+}

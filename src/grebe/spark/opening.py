@@ -1,0 +1,55 @@
+"""Which table a user means: plain files, or one of a lake format; by a path, a name of the catalog, or a DataFrame."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from grebe.errors import GrebeError
+from grebe.files import canonical_uri
+from grebe.sources.registry import LAKES
+from grebe.spark.lake_source import lake_source
+from grebe.spark.shim import load
+from grebe.spark.source import SparkSource, frame_of, is_path, plain_source
+from grebe.spark.stores import store_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What lies in the folder of a lake table, and in no other.
+_MARKS = {"delta": "_delta_log", "hudi": ".hoodie", "iceberg": "metadata"}
+_ICEBERG_MARK = ".metadata.json"
+_GLOB = "*?[{"
+
+
+def spark_source(
+    session: "SparkSession",
+    source: "str | DataFrame",
+    format: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> SparkSource:
+    """Raises `TableNotFound`, and `InvalidIndex` for what is not one table."""
+    shim = load(session)
+    if isinstance(source, str) and is_path(source):
+        lake = format.lower() if format else _lake_at(session, source)
+        if lake is not None and lake in LAKES:
+            return lake_source(session, shim, lake, canonical_uri(source))
+    frame = frame_of(session, shim, source, format, dict(options or {}))
+    relation = json.loads(shim.bridge.relation(frame._jdf))
+    if "lake" in relation:
+        return lake_source(session, shim, relation["lake"], relation["at"], relation["table"], frame)
+    return plain_source(session, shim, source, frame, relation)
+
+
+def _lake_at(session: "SparkSession", path: str) -> str | None:
+    """None for plain files, and for what cannot be looked at: whoever reads it will say so."""
+    if any(sign in path for sign in _GLOB):
+        return None
+    try:
+        store = store_for(session, canonical_uri(path))
+        for lake, mark in _MARKS.items():
+            found = (one.path for one in store.list(mark))
+            if any(lake != "iceberg" or name.endswith(_ICEBERG_MARK) for name in found):
+                return lake
+    except GrebeError:
+        return None
+    return None
