@@ -22,7 +22,8 @@ from grebe.log.entry import Keep
 from grebe.maintenance.create import create
 from grebe.maintenance.logs import Place
 from grebe.maintenance.refresh import refresh
-from grebe.spark.source import SparkSource, spark_source
+from grebe.spark.opening import spark_source
+from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class _Table:
 
 def _check_version(lake: "grebe.Lake", sql: str, index: str, version: int) -> None:
     """The index is used, and in the version of just these files."""
+    lake.enabled = True  # whoever raced last may have left it off
     told = lake.explain(sql).to_dict()
     older = {name for choice in told["choices"] for name in choice["older_versions"]}
     if told["used"] != [index] or older != (set() if version == VERSIONS - 1 else {index}):
@@ -133,7 +135,6 @@ def _plan(spark: "SparkSession", lake: "grebe.Lake", case: str, sql: str, runs: 
         return timed(lambda: frame._jdf.queryExecution().executedPlan(), before)
 
     costs = samples({"ours": contestant(True), RIVAL: contestant(False)}, runs, warm_up=5)
-    lake.enabled = True
     mine, other = (1000 * statistics.median(costs[name]) for name in ("ours", RIVAL))
     report.add(case, "ms", mine, RIVAL, other, runs)
     return mine - other

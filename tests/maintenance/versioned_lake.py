@@ -20,7 +20,8 @@ from grebe.maintenance.logs import Place
 from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
 from grebe.maintenance.steps import KEEP
-from grebe.spark.source import SparkSource, spark_source
+from grebe.spark.opening import spark_source
+from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 
 if TYPE_CHECKING:
