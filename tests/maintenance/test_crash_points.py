@@ -79,3 +79,11 @@ def test_once_it_is_cancelled_the_next_verb_works_at_once(act: Act) -> None:
         assert problems(world) == []
         require_clean(world)
         assert problems(world) == []
+
+
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.name)
+def test_a_vacuum_alone_clears_up_what_the_dead_left(act: Act) -> None:
+    for world in deaths(act):
+        before = problems(world, lost=act.name == "repair")
+        require_clean(world)
+        assert problems(world, lost=act.name == "repair") == before == []

@@ -76,7 +76,9 @@ def record_reader(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint
     sizes = files.table["size"].to_numpy()
     known = (pa.array(ids.astype(np.int32)), here.paths(), pa.array(sizes), pa.array(in_tasks(sizes)))
     if any("://" in path for path in here.paths().to_pylist()):
-        raise Unsupported(f"{source.uri} keeps files elsewhere, where Grebe does not read by itself", detail="ELSEWHERE")
+        raise Unsupported(
+            f"{source.uri} keeps files elsewhere, where Grebe does not read by itself", detail="ELSEWHERE"
+        )
     values = source.partition_values(files, tuple(column for column in columns if column.partition))
     listed = pa.table({**dict(zip(LISTED, known, strict=True)), **values})
     return RecordReader(source.uri, options, source.reading, columns, listed)

@@ -63,7 +63,9 @@ def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: 
     now = files.covered
     new, back, gone = now - index.covered - index.dormant, now & index.dormant, index.covered - now
     if mode == "quick" or not new:
-        return Step(index, None, files.only(NO_FILES), uncover=gone, revive=back) if gone or back else None
+        # A version may have deleted rows, and no file.
+        stale = gone or back or index.table_version != source.version
+        return Step(index, None, files.only(NO_FILES), uncover=gone, revive=back) if stale else None
     runs = runs_of(index)
     appended = files.only(new)
     share = appended.files.total_bytes / max(1, files.files.total_bytes)

@@ -45,7 +45,7 @@ class Step:
     refreshes: bool = True
     """Whether the index is as fresh as the table after it."""
 
-    def change(self, built: Built | None, version: int, keep: Keep | None = None) -> IndexChanged:
+    def change(self, built: Built | None, version: int, table_version: str, keep: Keep | None = None) -> IndexChanged:
         return IndexChanged(
             name=self.index.name,
             version=version,
@@ -55,7 +55,7 @@ class Step:
             uncover=self.uncover,
             revive=self.revive,
             purge=self.purge,
-            table_version="" if self.refreshes else None,
+            table_version=table_version if self.refreshes else None,
             properties=None if built is None else built.spec.properties,
             keep=keep,
         )
@@ -86,7 +86,7 @@ def carried_out(
                 for one in together
             ]
             built = _built(source, log, running, together)
-        changed += [step.change(built.get(step.index.name), running.version, keep) for step in together]
+        changed += [step.change(built.get(step.index.name), running.version, source.version, keep) for step in together]
     return changed
 
 

@@ -14,8 +14,8 @@ from grebe.errors import IndexNotFound
 from grebe.log import names
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import Change, ContentForgotten, IndexDropped, Verb
-from grebe.log.liveness import store_time
-from grebe.log.operation import Running
+from grebe.log.liveness import store_time, the_dead
+from grebe.log.operation import Running, roll_back
 from grebe.log.states import DELETED, TableState
 from grebe.maintenance.operation import carry_out
 from grebe.store.protocol import ObjectInfo, ObjectMissing
@@ -41,6 +41,7 @@ def vacuum(
     log: Log, name: str | None = None, micd_seconds: float = 86_400.0, heartbeat_seconds: float = 60.0
 ) -> Vacuumed:
     """Of one index, or of all and of what belongs to none. A deleted index cannot be restored after this."""
+    _end_the_dead(log, name)
     dropped = _drop(log, name, heartbeat_seconds)
     # Listed before the log is looked at: whoever wrote an object had announced itself by then.
     listed = {one.path: one for folder in ("data", "files", "alive") for one in log.store.list(folder)}
@@ -56,6 +57,13 @@ def vacuum(
         log.commit("vacuum", _forgotten(ready))
     there = [listed[path] for path in gone if path in listed]
     return Vacuumed(tuple(dropped), len(there), sum(one.size for one in there), waiting)
+
+
+def _end_the_dead(log: Log, name: str | None) -> None:
+    """What they left has no owner then. Elsewhere only the next verb on the same index would notice."""
+    running = log.reload().state.operations.values()
+    for operation in the_dead(log.store, [one for one in running if name is None or name in one.indexes], log.clock):
+        roll_back(log, operation.id, "its process is gone")
 
 
 def _drop(log: Log, name: str | None, heartbeat_seconds: float) -> Sequence[str]:

@@ -95,6 +95,8 @@ class JoinLookups:
                 continue
             profile = self._profiles[scanned]
             table, indexes = self._indexes.get(scanned, (None, ()))
+            if not profile.relation.by_parts:
+                continue
             # Of partitions Spark knows by itself where their keys lie.
             partitions = {(column.name,) for column in profile.relation.reading.partition_columns}
             for key in keys:

@@ -130,7 +130,11 @@ def narrowed(
         having = FileIds.of(entries.files)
         without = known - having
         before = left if left is not None else Narrowed(relation, table, (), _NONE, _NONE, None)
-        parts = {} if before.parts else inquiry.parts(table, index, entries, (known & having) - before.without)
+        parts = (
+            inquiry.parts(table, index, entries, (known & having) - before.without)
+            if relation.by_parts and not before.parts
+            else {}
+        )
         if parts or without - before.without:
             left = _narrower(before, index, without, known, parts, _records(entries))
         else:

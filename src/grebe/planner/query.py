@@ -55,7 +55,7 @@ class Relation:
     deleted: FileIds = _NO_FILES
     """Of the registered files those of which the table has deleted rows: their rows are more than the scan gives."""
     by_parts: bool = True
-    """Of a file that is read, parts can be left out."""
+    """Of a file that is read parts can be left out, and files once the query runs."""
     whole: bool = True
     """The scan lists all files of the table. Of one that lists a part (a folder, some partitions), the others are not gone."""
 
