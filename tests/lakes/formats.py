@@ -22,6 +22,11 @@ class LakeFormat(ABC):
         self.spark = spark
         self.path = str(folder / f"t{SYSTEM.new_id()[:8]}")
 
+    can_roll_back = True
+
+    def readable_without_spark(self, version: Any) -> bool:
+        return True
+
     @property
     @abstractmethod
     def sql(self) -> str:
@@ -145,6 +150,7 @@ class IcebergV3(Iceberg):
 
 class Hudi(LakeFormat):
     table_type = "COPY_ON_WRITE"
+    can_roll_back = False
 
     @property
     def sql(self) -> str:
@@ -208,6 +214,9 @@ class Hudi(LakeFormat):
 
 class HudiMergeOnRead(Hudi):
     table_type = "MERGE_ON_READ"
+
+    def readable_without_spark(self, version: Any) -> bool:
+        return False
 
 
 FORMATS: dict[str, type[LakeFormat]] = {

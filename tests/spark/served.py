@@ -92,10 +92,15 @@ class Served:
         finally:
             self.lake.enabled = True
 
-    def same(self, query: Any, *used: str) -> Seen:
-        """The same rows with indexes as without, and exactly these are used. Gives what was seen with them."""
+    def same_rows(self, query: Any) -> Seen:
+        """The same rows with indexes as without. Gives what was seen with them."""
         seen, expected = self.run(query), self.plain(query)
         assert seen.rows == expected.rows, _difference(seen.rows, expected.rows) + seen.text
+        return seen
+
+    def same(self, query: Any, *used: str) -> Seen:
+        """The same rows with indexes as without, and exactly these are used. Gives what was seen with them."""
+        seen = self.same_rows(query)
         assert seen.used == sorted(used), (seen.used, self.reasons(query), seen.text)
         return seen
 

@@ -5,7 +5,7 @@ that takes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,8 @@ class Snapshot:
     log_version: int | None = None
     unused: tuple[Reason, ...] = ()
     """Why other indexes of the table cannot help, whatever is asked."""
+    older: Mapping[str, int] = field(default_factory=dict)
+    """Indexes of which an older version is used, and which."""
 
 
 class Engine:
@@ -101,7 +103,8 @@ class Engine:
             *not_used(self._finder, self._pruners, found.used, predicate, reader),
         ]
         chosen = {name: why for name in found.used if (why := self._pruners[name].chosen)}
-        return LookupExplanation(answer, found.used, tuple(reasons), chosen)
+        older = {name: self.snapshot.older[name] for name in found.used if name in self.snapshot.older}
+        return LookupExplanation(answer, found.used, tuple(reasons), chosen, older)
 
     def _find(self, predicate: Predicate, reader: Reader) -> Found:
         found = self._finder.find(predicate, reader)

@@ -21,6 +21,8 @@ class LookupExplanation:
     reasons: tuple[Reason, ...]
     chosen: Mapping[str, str] = field(default_factory=dict)
     """What was chosen for indexes by itself, and why."""
+    older: Mapping[str, int] = field(default_factory=dict)
+    """Versions of indexes that are not the current ones."""
 
     def to_dict(self) -> dict[str, Any]:
         answer = self.answer
@@ -35,6 +37,7 @@ class LookupExplanation:
             "pruned": answer.pruned,
             "pruned_by": dict(answer.pruned_by),
             "chosen": dict(self.chosen),
+            "older_versions": dict(self.older),
             "requests": answer.requests,
             "bytes": answer.bytes,
         }
@@ -50,6 +53,8 @@ class LookupExplanation:
             yield f"    {name} rules out {count:,} files"
         for name, why in self.chosen.items():
             yield f"    {name}: {why}"
+        for name, version in self.older.items():
+            yield f"    {name}: its version {version}, which knows files that the current one does not"
         if self.reasons:
             yield "\nIndexes not used"
             for reason in self.reasons:

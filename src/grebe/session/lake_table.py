@@ -13,6 +13,7 @@ from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
+from grebe.log.entry import Keep
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
 from grebe.maintenance.cancel import cancel
@@ -81,7 +82,9 @@ class LakeTable:
         log = self._place.find() if not names else self._place.existing()
         if log is None:
             return []
-        return self._committed(log, refresh(self._newest(), log, names, mode, self._config.heartbeat_seconds))
+        return self._committed(
+            log, refresh(self._newest(), log, names, mode, self._config.heartbeat_seconds, self._keep)
+        )
 
     def optimize(self, *names: str, mode: str = "quick") -> list[IndexInfo]:
         """Lays the content of these indexes (all, if none is named) out anew: `quick` merges small runs, `full` all of them. Gives
@@ -89,7 +92,9 @@ class LakeTable:
         log = self._place.find() if not names else self._place.existing()
         if log is None:
             return []
-        return self._committed(log, optimize(self._newest(), log, names, mode, self._config.heartbeat_seconds))
+        return self._committed(
+            log, optimize(self._newest(), log, names, mode, self._config.heartbeat_seconds, self._keep)
+        )
 
     def delete(self, name: str) -> None:
         """Out of use at once; `restore` brings it back."""
@@ -165,6 +170,10 @@ class LakeTable:
     def _described(self, log: Log) -> list[IndexInfo]:
         found = Registry(log).files(log.state).ids_of(self._newest().files())
         return describe_indexes(log.state, FileIds.of(found.drop_null().to_numpy()), found.null_count)
+
+    @property
+    def _keep(self) -> Keep:
+        return Keep(self._config.keep_versions, self._config.keep_bytes)
 
     def _newest(self) -> SparkSource:
         """Of a lake table its newest version; plain files are listed whenever they are asked for."""

@@ -25,7 +25,7 @@ from grebe.lookup.answer import Answer
 from grebe.lookup.engine import Engine, Snapshot
 from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
-from grebe.lookup.indexes import Usable, usable
+from grebe.lookup.indexes import Listed, Usable, usable
 from grebe.maintenance.verify import verify
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
@@ -198,11 +198,14 @@ class Table:
                 registered = aside.submit(Registry(log).files, log.state)
                 reading = source.reading(files)
                 ids = registered.result().ids_of(files).cast(pa.int64()).fill_null(NOWHERE).to_numpy()
-            indexes = usable(log.state, log.store)
+            sizes = files.table["size"].to_numpy()
+            indexes = usable(log.state, log.store, Listed(ids, sizes, reading))
         else:
             reading = source.reading(files)
         number = None if log is None else log.newest.number
-        snapshot = Snapshot(source, files, ids, reading, indexes.pruners, source.version(), number, indexes.unused)
+        snapshot = Snapshot(
+            source, files, ids, reading, indexes.pruners, source.version(), number, indexes.unused, indexes.older
+        )
         return Engine(
             snapshot, shared_cache(self._config.cache_bytes), self._config.time_zone or reading.time_zone or "UTC"
         )

@@ -91,7 +91,7 @@ class LakeVersion(ABC):
 
     def reading(self, files: FileList) -> Reading:
         # Partition values are told as UTC, and Parquet's own times have no zone.
-        return Reading.of("parquet", {}, self.columns, "UTC", local_times=False)
+        return Reading.of("parquet", self.format.options.of_reading({}), self.columns, "UTC", local_times=False)
 
     def schema(self) -> pa.Schema:
         return self.reading(self.files()).schema

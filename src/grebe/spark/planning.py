@@ -90,7 +90,7 @@ class Planning:
     def _by_keys(self, lookup: Mapping[str, Any], values: list[str | bool]) -> str:
         """Which files hold none of the keys that a join has found. Whatever version of the index knows a file knows it right."""
         found = self.tables.named(lookup["table"])
-        index = next((one for one in found.table.indexes if one.name == lookup["index"]), None) if found else None
+        index = found.table.index(lookup["index"], lookup["replaced_at"]) if found else None
         if found is None or index is None or index.pruner is None:
             return ""
         predicate = one_of(tuple(lookup["path"]), lookup["type"], values)
@@ -105,7 +105,7 @@ class Planning:
         return rewrite.restriction_text(index.pruner.covered - having, parts)
 
     def _damaged(self, table: KnownTable, index: KnownIndex, problem: GrebeError) -> None:
-        self.tables.set_aside(table.uri, index.name, problem.code)
+        self.tables.set_aside(table.uri, index.name, problem.code, index.replaced_at)
 
     def await_under(self, token: str) -> None:
         with self._lock:

@@ -47,7 +47,13 @@ def _whole(choice: Narrow | ByKeys, snapshots: Mapping[str, str]) -> dict[str, A
 
 
 def _keys(choice: ByKeys) -> dict[str, Any]:
-    lookup = {"table": choice.table, "index": choice.index, "path": choice.path, "type": choice.type}
+    lookup = {
+        "table": choice.table,
+        "index": choice.index,
+        "replaced_at": choice.replaced_at,
+        "path": choice.path,
+        "type": choice.type,
+    }
     return {
         "side": "left" if choice.left else "right",
         "key": choice.key,
