@@ -23,6 +23,7 @@ from grebe.log.entry import (
 )
 from grebe.log.names import heartbeat_path
 from grebe.log.operation import Running, begin, of_indexes_still_there, roll_back
+from grebe.log.snapshot import history
 from grebe.log.states import ACTIVE, DELETED, may_run_together
 from grebe.store.memory import MemoryStore
 from grebe.store.protocol import ObjectMissing
@@ -267,6 +268,48 @@ def test_cancelling_ends_an_operation_and_cancelling_again_does_nothing() -> Non
     assert roll_back(other, running.id, "cancelled").number == number
     with pytest.raises(WrongState):
         running.commit(lambda state: [])
+
+
+def _beating(log: Log) -> Log:
+    """The same log on a clock that runs."""
+    return Log(log.store, SystemClock()).open()
+
+
+def test_a_heartbeat_finds_its_operation_ended_by_another_and_stops_what_it_does() -> None:
+    log = _beating(_log_for(Verb.REFRESH))
+    stopped, calls = threading.Event(), list[str]()
+
+    def stop() -> None:
+        calls.append(threading.current_thread().name)
+        if len(calls) >= 2:
+            stopped.set()
+
+    with begin(log, Verb.REFRESH, ["i"], heartbeat_seconds=0.04) as running:
+        running.require_under_way()
+        with running.stopped_by(stop):
+            roll_back(Log(log.store).open(), running.id, "cancelled")
+            assert stopped.wait(30), "jobs that begin later are stopped as well"
+        assert threading.current_thread().name not in calls
+        assert running.id in log.state.operations, "what the work itself has read stays as it is"
+        with pytest.raises(WrongState) as ended:
+            running.require_under_way()
+    assert ended.value.code == "WRONG_STATE_OPERATION_ENDED"
+    told = len(calls)
+    assert [entry.action for entry in history(log.store, log.reload().number)].count("rollback") == 1
+    assert len(calls) == told
+
+
+def test_a_heartbeat_does_not_take_the_operations_own_commit_for_an_end() -> None:
+    log = _beating(_log_for(Verb.REFRESH))
+    calls: list[int] = []
+    with (
+        begin(log, Verb.REFRESH, ["i"], heartbeat_seconds=0.04) as running,
+        running.stopped_by(lambda: calls.append(1)),
+    ):
+        running.commit(lambda state: [])
+        running._heartbeat.beat()
+        running.require_under_way()
+    assert calls == []
 
 
 @pytest.mark.parametrize("verb", [Verb.DELETE, Verb.OPTIMIZE, Verb.REFRESH, Verb.RESTORE, Verb.VACUUM])

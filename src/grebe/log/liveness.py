@@ -21,7 +21,10 @@ _BEATS_PER_LAPSE = 4
 
 
 class Heartbeat:
-    """The first beat comes at once, the others from `start` until `stop`."""
+    """The first beat comes at once, the others from `start` until `stop`. After each, `still_runs` is asked whether the log
+    still has the operation under way; once it has not, there are no more."""
+
+    still_runs: Callable[[], bool]
 
     def __init__(self, store: Store, operation: str, seconds: float, clock: Clock) -> None:
         self._store = store
@@ -29,6 +32,8 @@ class Heartbeat:
         self._interval = seconds / _BEATS_PER_LAPSE
         self._clock = clock
         self._stop: Callable[[], None] | None = None
+        self._needed = True
+        self.still_runs = lambda: True
         self._store.put(self._path, b"")
 
     def start(self) -> None:
@@ -36,7 +41,9 @@ class Heartbeat:
 
     def beat(self) -> None:
         try:
-            self._store.put(self._path, b"")
+            if self._needed:
+                self._store.put(self._path, b"")
+            self._needed = self.still_runs()
         except GrebeError as problem:  # the next beat may come through; if none does, others will say so
             _logger.warning("event=heartbeat_missed code=%s", problem.code)
 

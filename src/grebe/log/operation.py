@@ -5,13 +5,15 @@
         operation.commit(lambda state: [IndexChanged(…)])
 
 Leaving the block without a commit rolls the operation back. If the process dies instead, whoever meets the operation next does.
+If somebody else ends it (`cancel`), its next heartbeat notices, and what it does is stopped.
 """
 
 import logging
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
 from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidConfig, InvalidIndex, WrongState
@@ -19,7 +21,7 @@ from grebe.log import names
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import Change, IndexChanged, IndexSpec, OperationBegun, OperationEnded, Verb
 from grebe.log.liveness import Heartbeat, the_dead
-from grebe.log.snapshot import Snapshot
+from grebe.log.snapshot import Snapshot, read_on
 from grebe.log.states import ACTIVE, DELETED, Operation, TableState, may_run_together
 
 _logger = logging.getLogger("grebe.log")
@@ -29,12 +31,16 @@ _NAME = re.compile(r"\w[\w.-]{0,99}")
 class Running:
     """An operation of this process. Once it has ended it does nothing more."""
 
-    def __init__(self, log: Log, operation: Operation, heartbeat: Heartbeat) -> None:
+    def __init__(self, log: Log, begun: Snapshot, operation: Operation, heartbeat: Heartbeat) -> None:
         self._log = log
-        self._heartbeat = heartbeat
+        self._seen = begun
         self._operation = operation
         self._ended = False
+        self._committing = False
+        self._stops: list[Callable[[], None]] = []
         self._pid = os.getpid()
+        self._heartbeat = heartbeat
+        heartbeat.still_runs = self._still_runs
 
     @property
     def id(self) -> str:
@@ -49,17 +55,29 @@ class Running:
         """Where this operation, and no other, may write content of that index."""
         return names.version_folder(index, self.version, self.id)
 
+    @contextmanager
+    def stopped_by(self, stop: Callable[[], None]) -> Iterator[None]:
+        """What is done in the block is stopped by this call, should somebody else end the operation meanwhile. It is called again
+        with every heartbeat, and in another thread, until the block is left."""
+        self._stops.append(stop)
+        try:
+            yield
+        finally:
+            self._stops.remove(stop)
+
+    def require_under_way(self) -> None:
+        """Raises `WrongState` if a heartbeat found that somebody else has ended the operation."""
+        if not self._is_in(self._seen):
+            raise self._was_ended()
+
     def commit(self, propose: Proposal) -> Snapshot:
         """Makes the changes and ends the operation, in one entry."""
+        self._committing = True
 
         def changes(state: TableState) -> Sequence[Change]:
             if self.id not in state.operations:
                 self._finish()
-                raise WrongState(
-                    f"{self._operation.verb} of {', '.join(self._operation.indexes)} was ended by another process, which did not "
-                    "hear of this one in time. Start it again; a higher heartbeat_seconds gives slow processes longer.",
-                    detail="OPERATION_ENDED",
-                )
+                raise self._was_ended()
             proposed = propose(state)
             self._require_announced(proposed)
             return (*proposed, OperationEnded(self.id, committed=True))
@@ -75,6 +93,27 @@ class Running:
             roll_back(self._log, self.id, reason)
         finally:
             self._finish()  # without a heartbeat it lapses by itself
+
+    def _still_runs(self) -> bool:
+        """Looked up in the log apart from what `log.newest` is: that moves on only when the work itself looks."""
+        if self._is_in(self._seen) and not self._committing:
+            self._seen = read_on(self._log.store, self._seen)
+        if self._is_in(self._seen):
+            return True
+        # Again and again: jobs that are started only now are to be stopped as well.
+        for stop in list(self._stops):
+            stop()
+        return False
+
+    def _is_in(self, seen: Snapshot) -> bool:
+        return self.id in seen.state.operations
+
+    def _was_ended(self) -> WrongState:
+        return WrongState(
+            f"{self._operation.verb} of {', '.join(self._operation.indexes)} was ended by another process: cancelled, or not heard "
+            "of in time. Start it again; a higher heartbeat_seconds gives slow processes longer.",
+            detail="OPERATION_ENDED",
+        )
 
     def _require_announced(self, changes: Sequence[Change]) -> None:
         """Others decide by what was announced whether they may run beside this."""
@@ -131,7 +170,7 @@ def begin(
     except BaseException:
         heartbeat.stop()
         raise
-    return Running(log, made.state.operations[begun.id], heartbeat)
+    return Running(log, made, made.state.operations[begun.id], heartbeat)
 
 
 def _require_sensible(

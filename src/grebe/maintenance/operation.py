@@ -33,7 +33,7 @@ def carry_out(
     try:
         with begin(log, verb, names, specs, replace, heartbeat_seconds) as running:
             folders += [running.folder(name) for name in names] if verb in _WRITING else []
-            made = running.commit(work(running))
+            made = running.commit(_done(work, running))
     except BaseException:
         _remove_unused(log, folders)
         raise
@@ -41,6 +41,14 @@ def carry_out(
     if left_out := [folder for folder in folders if not any(_content(made.state, folder))]:
         _remove_unused(log, left_out)
     return made
+
+
+def _done(work: Work, running: Running) -> Proposal:
+    try:
+        return work(running)
+    except GrebeError:
+        running.require_under_way()  # what was stopped fails in many ways, none of which says why
+        raise
 
 
 def _remove_unused(log: Log, folders: Sequence[str]) -> None:
