@@ -26,7 +26,7 @@ from grebe.maintenance.rows import IndexRows, TableRows
 from grebe.maintenance.runs import Older
 from grebe.sources import Source, settled_files
 from grebe.spark.content import write_content
-from grebe.spark.jobs import cancel_jobs, jobs_of
+from grebe.spark.jobs import jobs_of
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 
@@ -91,7 +91,6 @@ def build(
     with (
         doing,
         jobs_of(source.session, running.id),
-        running.stopped_by(lambda: cancel_jobs(source.session, running.id)),
         TableRows(source, of.files, of.ids, store, columns, len(planned)) as rows,
         TableMaps(source.reading.format, of.files, of.ids, store) as maps,
     ):

@@ -10,6 +10,7 @@ from grebe.log.entry import IndexSpec, Verb
 from grebe.log.operation import Running, begin
 from grebe.log.snapshot import Snapshot
 from grebe.log.states import TableState
+from grebe.spark.jobs import stop_jobs
 
 _logger = logging.getLogger("grebe.maintenance")
 _AT_ONCE = 16
@@ -33,7 +34,9 @@ def carry_out(
     try:
         with begin(log, verb, names, specs, replace, heartbeat_seconds) as running:
             folders += [running.folder(name) for name in names] if verb in _WRITING else []
-            made = running.commit(_done(work, running))
+            with running.stopped_by(lambda: stop_jobs(running.id)):
+                proposed = _done(work, running)
+            made = running.commit(proposed)
     except BaseException:
         _remove_unused(log, folders)
         raise
