@@ -1,4 +1,4 @@
-"""How many times a plan shuffles and sorts."""
+"""How many times a plan shuffles and sorts, and how long it takes to make."""
 
 import contextlib
 import io
@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import grebe
+from bench.harness import Contestant, timed
 from testbed.spark import configured
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # A line of a plan: the branches of the tree, the number of the code generation's stage, the name of the node.
 _NODE = re.compile(r"^[\s:+|-]*(?:\*\(\d+\) )?(\w+)", re.MULTILINE)
@@ -28,3 +30,15 @@ def work_of(spark: "SparkSession", sql: str) -> Work:
         spark.sql(sql).explain()
     nodes = _NODE.findall(printed.getvalue())
     return Work(nodes.count("Exchange"), nodes.count("Sort"))
+
+
+def planning(spark: "SparkSession", lake: "grebe.Lake", sql: str, with_indexes: bool) -> Contestant:
+    """The seconds from the parsed query to the plan that would run."""
+    frame: DataFrame
+
+    def before() -> None:
+        nonlocal frame
+        lake.enabled = with_indexes
+        frame = spark.sql(sql)
+
+    return timed(lambda: frame._jdf.queryExecution().executedPlan(), before)

@@ -1,6 +1,7 @@
 """A query with indexes and without, taking turns in one session; every answer is checked."""
 
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,11 +43,31 @@ def race(sql: str, runs: int, sessions: "dict[str, tuple[SparkSession, grebe.Lak
         return timed(lambda: answers.append(of_spark(spark, sql)), before)
 
     costs = samples({name: contestant(*session) for name, session in sessions.items()}, runs)
+    _require_same(answers, sql)
+    return Race(costs)
+
+
+def race_of_views(spark: "SparkSession", lake: "grebe.Lake", queries: Mapping[str, str], runs: int) -> Race:
+    """One query of several tables that hold the same rows, in one session; the rival's turn is without indexes."""
+    answers: list[Answer] = []
+
+    def contestant(name: str, sql: str) -> Contestant:
+        def before() -> None:
+            lake.enabled = name != RIVAL
+
+        return timed(lambda: answers.append(of_spark(spark, sql)), before)
+
+    costs = samples({name: contestant(name, sql) for name, sql in queries.items()}, runs)
+    lake.enabled = True
+    _require_same(answers, next(iter(queries.values())))
+    return Race(costs)
+
+
+def _require_same(answers: Sequence[Answer], sql: str) -> None:
     order = order_of(sql, answers[0].columns)
     for answer in answers[1:]:
         if wrong := differences(answer, answers[0], order):
             raise AssertionError(f"two answers of one query differ: {wrong}\n{sql}")
-    return Race(costs)
 
 
 def with_and_without(spark: "SparkSession", lake: "grebe.Lake", sql: str, runs: int) -> Race:

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import grebe
+from bench._plans import planning
 from bench._races import RIVAL, with_and_without
 from bench._session import bench_session
-from bench.harness import Contestant, Report, Scale, samples, timed
+from bench.harness import Report, Scale, samples
 from grebe.files import canonical_uri
 from grebe.log.entry import Keep
 from grebe.maintenance.create import create
@@ -124,17 +125,9 @@ def _check_version(lake: "grebe.Lake", sql: str, index: str, version: int) -> No
 def _plan(spark: "SparkSession", lake: "grebe.Lake", case: str, sql: str, runs: int, report: Report) -> float:
     """How many milliseconds more than without indexes."""
 
-    def contestant(on: bool) -> Contestant:
-        frame: DataFrame
-
-        def before() -> None:
-            nonlocal frame
-            lake.enabled = on
-            frame = spark.sql(sql)
-
-        return timed(lambda: frame._jdf.queryExecution().executedPlan(), before)
-
-    costs = samples({"ours": contestant(True), RIVAL: contestant(False)}, runs, warm_up=5)
+    costs = samples(
+        {"ours": planning(spark, lake, sql, True), RIVAL: planning(spark, lake, sql, False)}, runs, warm_up=5
+    )
     mine, other = (1000 * statistics.median(costs[name]) for name in ("ours", RIVAL))
     report.add(case, "ms", mine, RIVAL, other, runs)
     return mine - other

@@ -34,7 +34,7 @@ _PARTS = 11
 """Files of the large tables: the last one comes later."""
 
 
-def run(scale: Scale, report: Report) -> None:
+def workload(scale: Scale, report: Report) -> None:
     factor, runs = scale.pick(0.1, 1), scale.pick(3, 7)
     data = tpch.generate(factor, parts=_PARTS)
     with bench_session() as (spark, folder):
