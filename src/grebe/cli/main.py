@@ -17,6 +17,7 @@ VERBS = {
     "repair": ("grebe.cli.checking", "Mend what verify finds, in a Spark of its own."),
     "create": ("grebe.cli.making", "Create an index, in a Spark of its own."),
     "refresh": ("grebe.cli.making", "Bring indexes up to the table as it is now."),
+    "watch": ("grebe.cli.watch", "Refresh at intervals, until Ctrl-C."),
     "optimize": ("grebe.cli.making", "Merge the runs that refreshes have added to indexes."),
     "delete": ("grebe.cli.indexes", "Take an index out of use; its bytes stay."),
     "restore": ("grebe.cli.indexes", "Put a deleted index back to use."),

@@ -1,6 +1,6 @@
 """`attach(spark)`: from here on queries use indexes by themselves."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,11 +9,13 @@ from grebe.config import SPARK_PREFIX, Config
 from grebe.planner.decision import Decision
 from grebe.planner.explain import Actual, Explanation
 from grebe.planner.reasons import Code, Reason
+from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
 from grebe.spark.attaching import Attached, attached, classic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class Lake:
@@ -53,6 +55,19 @@ class Lake:
     def tables(self) -> list[str]:
         """Every table with indexes that this lake has met."""
         return self._spark.tables()
+
+    def refresh_on(self, query: "StreamingQuery", *tables: "LakeTable | str", every: float | None = None) -> Following:
+        """The indexes of these tables (of the one that the query writes to, if none is named) are refreshed after each
+        micro-batch of the query, in the background; `every`: at most once in so many seconds."""
+        return Following(self._session, query, lambda: self._opened(tables or (sink_of(query),)), every)
+
+    def refreshing(self, *tables: "LakeTable | str") -> Callable[[WriteBatch], AfterBatch]:
+        """For a function that is given to `foreachBatch`: the indexes of these tables are refreshed after each batch that it wrote,
+        before the next begins."""
+        return lambda write: AfterBatch(write, lambda: self._opened(tables))
+
+    def _opened(self, tables: "tuple[LakeTable | str, ...]") -> list[LakeTable]:
+        return [table if isinstance(table, LakeTable) else self.table(table) for table in tables]
 
     @contextmanager
     def only(self, *indexes: str) -> Iterator[None]:
