@@ -5,7 +5,6 @@ with a refresh, so that what is merged now and then counts too. The rival is the
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -112,8 +111,7 @@ PARTS: dict[str, Callable[[_Stage], None]] = {
 def run(scale: Scale, report: Report, parts: Sequence[str] = ()) -> None:
     factor, unit, later, runs = scale.pick((0.01, 10, 12, 3), (1, 100, 30, 7))
     files = numbered(tpch.generate(factor, parts=unit * SIZES[-1] + 30, tables=["lineitem"]) / "lineitem")
-    with ExitStack() as held:
-        spark, folder = held.enter_context(bench_session())
+    with bench_session() as (spark, folder):
         stage = _Stage(grebe.attach(spark), folder, files, unit, runs, later, report)
         for name in parts or PARTS:
             PARTS[name](stage)

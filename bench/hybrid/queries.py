@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import grebe
 from bench._ageing import AgeingTable
 from bench._races import RIVAL, Race, race_of_views
-from bench._session import BROADCAST, bench_session, broadcasting
-from bench.harness import SLOWER, Report, Scale
+from bench._session import BROADCAST, broadcasting
+from bench._stage import Stage
+from bench.harness import SLOWER, Report
 from bench.hybrid.refreshes import MODES, require_fresh
 from bench.hybrid.states import INDEXED, KINDS, State, data, line_items, states
 from testbed import tpch
@@ -64,26 +65,25 @@ class _Ratios:
         report.add("queries that are slower than without index", "queries", self.slower, runs=runs)
 
 
-def queries(scale: Scale, report: Report) -> None:
-    factor, runs = scale.pick(0.01, 1), scale.pick(3, 7)
-    files, ratios = line_items(scale), _Ratios()
-    with bench_session() as (spark, folder), broadcasting(spark, BROADCAST["no broadcast"]):
-        lake = grebe.attach(spark)
-        working_copy(data(scale) / "orders", folder / "orders")
-        lake.table(str(folder / "orders")).create(_ORDERS)
-        tpch.register(spark, folder, tables=["orders"])
-        tables = _indexed(lake, folder, files)
+def queries(stage: Stage) -> None:
+    factor, runs = stage.scale.pick((0.01, 3), (1, 7))
+    files, ratios, lake = line_items(stage.scale), _Ratios(), stage.lake
+    with broadcasting(stage.spark, BROADCAST["no broadcast"]):
+        working_copy(data(stage.scale) / "orders", stage.folder / "orders")
+        lake.table(str(stage.folder / "orders")).create(_ORDERS)
+        tpch.register(stage.spark, stage.folder, tables=["orders"])
+        tables = _indexed(lake, stage.folder, files)
         for state in states():
-            _brought_to(spark, tables, state, files)
+            _brought_to(stage.spark, tables, state, files)
             for case, sql in _questions(factor).items():
                 asked = {name: sql.format(name) for name in tables} | {RIVAL: sql.format(STALE)}
                 used = set(lake.explain(asked[STALE]).to_dict()["used"]) & {kind.name for kind in KINDS}
-                done = race_of_views(spark, lake, asked, runs)
-                ratios.slower += _told(done, f"{case}, {state}", bool(used), report)
+                done = race_of_views(stage.spark, lake, asked, runs)
+                ratios.slower += _told(done, f"{case}, {state}", bool(used), stage.report)
                 ratios.to_none.append(done.median(STALE) / done.median(RIVAL))
                 if state == _AT:
                     ratios.to_fresh.append(done.median(STALE) / done.median(FRESH))
-    ratios.report(report, runs)
+    ratios.report(stage.report, runs)
 
 
 def _indexed(lake: "grebe.Lake", folder: Path, files: list[Path]) -> dict[str, AgeingTable]:

@@ -4,8 +4,8 @@ from statistics import median
 
 import grebe
 from bench._ageing import AgeingTable
-from bench._session import bench_session
-from bench.harness import Contestant, Report, Scale, samples, timed
+from bench._stage import Stage
+from bench.harness import Contestant, samples, timed
 from bench.hybrid.states import INDEXED, KINDS, State, line_items, states
 
 MODES = ("quick", "incremental", "full")
@@ -14,22 +14,21 @@ _SHARE_OF_FULL, _SECONDS_MORE = 0.05, 2.0
 """What an incremental refresh of one percent may take."""
 
 
-def refreshes(scale: Scale, report: Report) -> None:
-    runs, files = scale.pick(2, 3), line_items(scale)
-    with bench_session() as (spark, folder):
-        table = AgeingTable(grebe.attach(spark), folder / "lineitem", folder / "indexes")
-        table.hold(files[:INDEXED])
-        table.create(*KINDS)
-        for state in (state for state in states() if state.changed):
-            table.hold(state.files(files))
-            costs = samples({mode: _refresh(table, mode) for mode in MODES}, runs, warm_up=int(state == _ONE_PERCENT))
-            seconds = {mode: median(costs[mode]) for mode in MODES}
-            for mode in ("quick", "incremental"):
-                report.add(f"{mode} refresh, {state}", "s", seconds[mode], "full refresh", seconds["full"], runs)
-            if state == _ONE_PERCENT:
-                allowed = _SHARE_OF_FULL * seconds["full"] + _SECONDS_MORE
-                goal = f"goal: {_SHARE_OF_FULL:.0%} of a full refresh and {_SECONDS_MORE:g} s"
-                report.add("incremental refresh of 1%", "s", seconds["incremental"], goal, allowed, runs)
+def refreshes(stage: Stage) -> None:
+    runs, files, report = stage.scale.pick(2, 3), line_items(stage.scale), stage.report
+    table = AgeingTable(stage.lake, stage.folder / "refreshed", stage.folder / "indexes" / "refreshed")
+    table.hold(files[:INDEXED])
+    table.create(*KINDS)
+    for state in (state for state in states() if state.changed):
+        table.hold(state.files(files))
+        costs = samples({mode: _refresh(table, mode) for mode in MODES}, runs, warm_up=int(state == _ONE_PERCENT))
+        seconds = {mode: median(costs[mode]) for mode in MODES}
+        for mode in ("quick", "incremental"):
+            report.add(f"{mode} refresh, {state}", "s", seconds[mode], "full refresh", seconds["full"], runs)
+        if state == _ONE_PERCENT:
+            allowed = _SHARE_OF_FULL * seconds["full"] + _SECONDS_MORE
+            goal = f"goal: {_SHARE_OF_FULL:.0%} of a full refresh and {_SECONDS_MORE:g} s"
+            report.add("incremental refresh of 1%", "s", seconds["incremental"], goal, allowed, runs)
 
 
 def _refresh(table: AgeingTable, mode: str) -> Contestant:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import grebe
 from bench._indexing import create
 from bench._races import RIVAL, race
-from bench._session import BROADCAST, bench_session, broadcasting
-from bench.harness import Report, Scale
+from bench._session import BROADCAST, broadcasting
+from bench._stage import Stage
+from bench.harness import Report
 from bench.tpch import INDEXES
 from testbed import tpch
 from testbed.ageing import YoungLake
@@ -34,29 +35,28 @@ _PARTS = 11
 """Files of the large tables: the last one comes later."""
 
 
-def workload(scale: Scale, report: Report) -> None:
-    factor, runs = scale.pick(0.1, 1), scale.pick(3, 7)
-    data = tpch.generate(factor, parts=_PARTS)
-    with bench_session() as (spark, folder):
-        young = YoungLake.of(data, folder / "stale")
-        stale, fresh, plain = (spark.newSession() for _ in range(3))
-        # Sessions made later are attached by themselves, so the rival's is told to do without.
-        lakes = {session: grebe.attach(session) for session in (stale, fresh, plain)}
-        create(lakes[stale], stale, young.folder, INDEXES)
-        young.append()
-        tables = working_copy(data, folder / "fresh")
-        create(lakes[fresh], fresh, tables, INDEXES)
-        tpch.register(stale, young.folder)
-        for session in (fresh, plain):
-            tpch.register(session, tables)
-        sessions: dict[str, tuple[SparkSession, grebe.Lake | None]] = {
-            STALE: (stale, lakes[stale]),
-            FRESH: (fresh, lakes[fresh]),
-            RIVAL: (plain, lakes[plain]),
-        }
-        for name, threshold in BROADCAST.items():
-            with broadcasting(stale, threshold), broadcasting(fresh, threshold), broadcasting(plain, threshold):
-                _all(sessions, name, runs, report)
+def workload(stage: Stage) -> None:
+    factor, runs = stage.scale.pick((0.1, 3), (1, 7))
+    data, folder = tpch.generate(factor, parts=_PARTS), stage.folder / "workload"
+    young = YoungLake.of(data, folder / "stale")
+    stale, fresh, plain = (stage.spark.newSession() for _ in range(3))
+    # Sessions made later are attached by themselves, so the rival's is told to do without.
+    lakes = {session: grebe.attach(session) for session in (stale, fresh, plain)}
+    create(lakes[stale], stale, young.folder, INDEXES)
+    young.append()
+    tables = working_copy(data, folder / "fresh")
+    create(lakes[fresh], fresh, tables, INDEXES)
+    tpch.register(stale, young.folder)
+    for session in (fresh, plain):
+        tpch.register(session, tables)
+    sessions: dict[str, tuple[SparkSession, grebe.Lake | None]] = {
+        STALE: (stale, lakes[stale]),
+        FRESH: (fresh, lakes[fresh]),
+        RIVAL: (plain, lakes[plain]),
+    }
+    for name, threshold in BROADCAST.items():
+        with broadcasting(stale, threshold), broadcasting(fresh, threshold), broadcasting(plain, threshold):
+            _all(sessions, name, runs, stage.report)
 
 
 def _all(sessions: "dict[str, tuple[SparkSession, grebe.Lake | None]]", mode: str, runs: int, report: Report) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import grebe
 from bench._session import PARTITIONS, bench_session
+from bench._stage import Stage
 from bench.harness import Contestant, in_fresh_process, samples, timed
 from bench.sieve import tables
 from bench.sieve.data import KEY_BYTES
 from bench.sieve.memory import Watch
-from bench.sieve.stage import Stage
 from grebe.indexes.sketches.protocol import Sketch
 
 COLUMNS = ("order_id", "customer", "quantity", "price", "amount", "at", "region", "note")

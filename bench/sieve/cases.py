@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from bench._stage import Stage, stage
 from bench.harness import Report, Scale
 from bench.sieve.build import build, heap
 from bench.sieve.distributions import distributions
 from bench.sieve.probing import probing
 from bench.sieve.queries import queries
-from bench.sieve.stage import Stage, stage
 
 PARTS: dict[str, Callable[[Stage], None]] = {
     part.__name__: part for part in (distributions, build, heap, probing, queries)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import grebe
+from bench._stage import Stage
 from bench.sieve import curve, data
 from bench.sieve.questions import Column, Kept, Question, kept, require_all
 from bench.sieve.rivals import DuckDB, PyArrow
-from bench.sieve.stage import Stage
 from grebe.indexes.summary import directory
 from grebe.predicate.tree import Predicate
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import grebe
+from bench._stage import Stage
 from bench.harness import in_fresh_process, medians, timed
 from bench.sieve.memory import resident
-from bench.sieve.stage import Stage
 from grebe.files import FileIds
 from grebe.formats import Column, Reading
 from grebe.formats.byte_cache import ByteCache

@@ -10,10 +10,10 @@ from statistics import median
 
 import grebe
 from bench._races import OURS, RIVAL, Race
+from bench._stage import Stage
 from bench.harness import Contestant, samples
 from bench.sieve import tables
 from bench.sieve.memory import bytes_read, jvm_of
-from bench.sieve.stage import Stage
 from testbed import tpch
 from testbed.answers import Answer, differences, of_spark, order_of
 from testbed.cached import working_copy
