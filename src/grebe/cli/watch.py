@@ -22,7 +22,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _TOLD = ("name", "rows", "files_covered", "files_stale")
 
 
-class Span(click.ParamType[float]):
+class Span(click.ParamType):  # type: ignore[type-arg]  # older releases of click take none
     """A time span such as 30s, 5m, 1.5h or 1d; a number alone is seconds."""
 
     name = "span"
