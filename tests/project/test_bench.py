@@ -113,7 +113,11 @@ def test_every_benchmark_can_be_named_and_nothing_else(capsys: pytest.CaptureFix
 
 
 def test_only_parts_that_a_benchmark_has_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, said in (("imports", "parts of imports: none"), ("needle", "parts of needle: lance, ")):
+    for name, said in (
+        ("imports", "parts of imports: none"),
+        ("needle", "parts of needle: lance, "),
+        ("refresh", "parts of refresh: covering, "),
+    ):
         with pytest.raises(SystemExit) as left:
             main([name, "--part", "nonsense"])
         assert left.value.code == 2
