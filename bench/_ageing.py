@@ -45,9 +45,15 @@ class AgeingTable:
         location = self.indexes / SYSTEM.new_id()
         shutil.copytree(self._first, location, copy_function=_link_content)
         for older in self.made:
-            shutil.rmtree(older)
+            self._make_room(older)
         self.made[:] = [location]
         return self.lake.table(str(self.folder), location=str(location))
+
+    def _make_room(self, older: Path) -> None:
+        """What all states have in common takes no room, and the session may have met it there first."""
+        for file in older.rglob(f"*{_CONTENT}"):
+            if not (self._first / file.relative_to(older)).exists():
+                file.unlink()
 
     @property
     def _first(self) -> Path:
