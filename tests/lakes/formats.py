@@ -23,9 +23,8 @@ class LakeFormat(ABC):
         self.path = str(folder / f"t{SYSTEM.new_id()[:8]}")
 
     can_roll_back = True
-
-    def readable_without_spark(self, version: Any) -> bool:
-        return True
+    readable_without_spark = True
+    """Always, whatever was done to it."""
 
     @property
     @abstractmethod
@@ -214,9 +213,7 @@ class Hudi(LakeFormat):
 
 class HudiMergeOnRead(Hudi):
     table_type = "MERGE_ON_READ"
-
-    def readable_without_spark(self, version: Any) -> bool:
-        return False
+    readable_without_spark = False
 
 
 FORMATS: dict[str, type[LakeFormat]] = {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from grebe.errors import Unsupported
 from tests.lakes.formats import COLUMNS, FORMATS, NAMES, LakeFormat
 from tests.spark.data import rows
 from tests.spark.served import Served
@@ -41,8 +42,8 @@ def lake(request: pytest.FixtureRequest, served: Served, folder: Path) -> LakeFo
 
 
 def test_a_fresh_index_serves_as_over_plain_files(served: Served, lake: LakeFormat) -> None:
-    for query, used in ((POINT, ["by_v"]), (RANGE, ["by_k"]), (GROUP, ["by_k"])):
-        served.same(query.format(lake.sql), *used)
+    for query, used in ((POINT, "by_v"), (RANGE, "by_k"), (GROUP, "by_k")):
+        assert used in served.same_rows(query.format(lake.sql)).used
     assert served.run(JOIN.format(lake.sql)).exchanges == 0
     served.same(JOIN.format(lake.sql), "by_k")
     # Formats answer that from what they know of their files, and may do it before us.
@@ -83,7 +84,8 @@ def test_older_versions_use_what_the_index_holds_of_them(served: Served, lake: L
     for at in (lake.sql, lake.as_of(before)):
         for query in (POINT, RANGE, GROUP):
             served.same_rows(query.format(at))
-        assert served.run(GROUP.format(at)).used == ["by_k"]
+        # Of merge-on-read every slice has log files by now, which no index covers.
+        assert served.run(GROUP.format(at)).used == (["by_k"] if lake.readable_without_spark else [])
 
 
 def test_without_spark_the_same_rows_are_found_at_every_version(served: Served, lake: LakeFormat) -> None:
@@ -93,6 +95,10 @@ def test_without_spark_the_same_rows_are_found_at_every_version(served: Served, 
 
     before = lake.version()
     lake.delete("w = 5")
+    if not lake.readable_without_spark:
+        with pytest.raises(Unsupported, match="log files"):
+            grebe.open(lake.path).scan("k < 5")
+        return
     for version, at in ((None, lake.sql), (before, lake.as_of(before))):
         table = grebe.open(lake.path, version=version)
         for condition in ("v = 30011", "k < 5", "w = 5 AND v > 20000"):

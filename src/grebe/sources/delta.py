@@ -110,7 +110,7 @@ def _at(newest: "DeltaTable", uri: str, version: Version | None, timestamp: str 
         raise no_such_version(uri, version, f"those of Delta Lake are numbers, the newest {last}")
     try:
         newest.load_as_version(asked)
-    except (DeltaError, ValueError) as error:
+    except (DeltaError, OverflowError, ValueError) as error:
         raise no_such_version(
             uri, asked, f"the newest is {last}, and old ones go with Delta's log retention"
         ) from error
