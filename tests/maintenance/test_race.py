@@ -168,14 +168,14 @@ def scene(spark: "SparkSession", s3_server: S3Server, proxy: FaultProxy, tmp_pat
     yield made
     use_s3(spark, s3_server)
     configuration.unset(f"fs.s3a.bucket.{s3_server.bucket}.endpoint")
-    _call_back(spark)
+    call_back(spark)
 
 
 def lake_table(scene: Scene, spark: "SparkSession") -> LakeTable:
     return LakeTable(spark, scene.table, location=scene.location.replace("s3://", "s3a://"))
 
 
-def _call_back(spark: "SparkSession") -> None:
+def call_back(spark: "SparkSession") -> None:
     """Each process that attaches itself to the JVM tells it to call that one from now on; this one needs its calls again."""
     from py4j.java_gateway import JavaObject
 
