@@ -33,14 +33,15 @@ _ORDERS = grebe.Covering("by_order", on="o_orderkey", include=["o_orderpriority"
 _GAIN = "sum(l_extendedprice * (1 - l_discount))"
 
 
-def _questions(factor: float) -> dict[str, str]:
-    """Keys lie all over the table, in files that are deleted and in such that are appended too."""
+def _questions(factor: float, state: State) -> dict[str, str]:
+    """Keys lie all over the table, in files that are deleted and in such that are appended too. Each state has a needle of its own,
+    of which nothing was found out before."""
     last = int(6_000_000 * factor)
     keys = ", ".join(str((number * last // _KEYS) // 32 * 32 + 7) for number in range(_KEYS))
     return {
         "filter": f"SELECT l_orderkey, count(*), {_GAIN} FROM {{0}} WHERE l_orderkey IN ({keys})"
         " GROUP BY l_orderkey ORDER BY l_orderkey",
-        "needle": f"SELECT * FROM {{0}} WHERE l_partkey = {int(123_456 * factor)}",
+        "needle": f"SELECT * FROM {{0}} WHERE l_partkey = {int(123_456 * factor) + state.appended + 100 * state.deleted}",
         "group by": "SELECT count(*), sum(quantity) FROM (SELECT l_orderkey, sum(l_quantity) AS quantity FROM {0}"
         " GROUP BY l_orderkey HAVING sum(l_quantity) > 100)",
         "join": f"SELECT o_orderpriority, count(*), {_GAIN} FROM {{0}} JOIN orders ON l_orderkey = o_orderkey"
@@ -75,7 +76,7 @@ def queries(stage: Stage) -> None:
         tables = _indexed(lake, stage.folder, files)
         for state in states():
             _brought_to(stage.spark, tables, state, files)
-            for case, sql in _questions(factor).items():
+            for case, sql in _questions(factor, state).items():
                 asked = {name: sql.format(name) for name in tables} | {RIVAL: sql.format(STALE)}
                 used = set(lake.explain(asked[STALE]).to_dict()["used"]) & {kind.name for kind in KINDS}
                 done = race_of_views(stage.spark, lake, asked, runs)
