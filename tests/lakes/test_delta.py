@@ -138,7 +138,10 @@ def test_what_another_writer_commits_is_seen(served: Served, folder: Path, tmp_p
     served.same_rows(query)
     assert served.same_rows(f"SELECT * FROM delta.`{path}` WHERE id = 7").rows.total() == 0
     assert grebe.open(path, version=2).get("id", 7).num_rows == 1
+    snapshot = grebe.Config(consistency="snapshot")
+    assert grebe.open(path, config=snapshot).get("id", 7).num_rows == 1
     table.refresh()
+    assert grebe.open(path, config=snapshot).get("id", 7).num_rows == 0
     assert served.same_rows(query).used == ["c"]
     assert served.same_rows(f"SELECT id, max(name) FROM delta.`{path}` VERSION AS OF 2 GROUP BY id").used == ["c"]
 

@@ -51,7 +51,7 @@ def read_files(folder: Path, state: Plain) -> dict[int, Plain]:
 
 def empty_state() -> Plain:
     start = {"number": -1, "digest": "", "table": None, "next_file_id": 0}
-    return {**start, "segments": [], "indexes": {}, "operations": {}, "retired": {}}
+    return {**start, "segments": [], "indexes": {}, "operations": {}, "retired": {}, "seen": None}
 
 
 # Objects of two lines
@@ -258,6 +258,11 @@ def _index_dropped(state: Plain, change: Plain, entry: Plain) -> Plain:
     return {**state, "indexes": _without(state["indexes"], {change["name"]})}
 
 
+def _table_seen(state: Plain, change: Plain, entry: Plain) -> Plain:
+    seen = {"files": change["files"], "version": change.get("version", ""), "at_ms": entry["at_ms"]}
+    return {**state, "seen": seen}
+
+
 def _content_forgotten(state: Plain, change: Plain, entry: Plain) -> Plain:
     return {**state, "retired": _without(state["retired"], set(change["paths"]))}
 
@@ -273,6 +278,7 @@ CHANGES: dict[str, Callable[[Plain, Plain, Plain], Plain]] = {
     "IndexDeleted": _index_deleted,
     "IndexRestored": _index_restored,
     "IndexDropped": _index_dropped,
+    "TableSeen": _table_seen,
     "ContentForgotten": _content_forgotten,
 }
 

@@ -29,6 +29,7 @@ from grebe.log.entry import (
     SegmentsMerged,
     TableCreated,
     TableInfo,
+    TableSeen,
     Verb,
     Writer,
 )
@@ -68,6 +69,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
     st.builds(IndexDeleted, text),
     st.builds(IndexRestored, text),
     st.builds(IndexDropped, text),
+    st.builds(TableSeen, ids, text),
     st.builds(ContentForgotten, paths),
 )
 entries = st.builds(Entry, number, text, text, text, number, writers, st.lists(changes, max_size=4).map(tuple))
@@ -86,7 +88,7 @@ def test_every_kind_of_change_is_generated_here() -> None:
         "OperationEnded",
         "IndexCreated",
     }
-    generated |= {"IndexChanged", "IndexDeleted", "IndexRestored", "IndexDropped", "ContentForgotten"}
+    generated |= {"IndexChanged", "IndexDeleted", "IndexRestored", "IndexDropped", "ContentForgotten", "TableSeen"}
     assert {c.__name__ for c in Change.__subclasses__()} == generated
 
 

@@ -39,6 +39,7 @@ from grebe.log.entry import (
     SegmentsMerged,
     TableCreated,
     TableInfo,
+    TableSeen,
     Verb,
     Writer,
 )
@@ -133,6 +134,7 @@ def _history(log: Log, folder: Path) -> None:
         with begin(log, verb, [name]) as operation:
             operation.commit(partial(_just, change))
     log.commit("vacuum", lambda state: [ContentForgotten((content, "data/never/there"))])
+    log.commit("refresh", lambda state: [TableSeen(FileIds.of([0, 1, 4]), "v7")])
     for number in range(40):
         registry.register(files(f"part-{number}", modified_ms=1000 + number))
     registry.register(files("a", "b", modified_ms=2000))
@@ -309,6 +311,7 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(IndexDeleted, NAMES),
     st.builds(IndexRestored, NAMES),
     st.builds(IndexDropped, NAMES),
+    st.builds(TableSeen, IDS, st.just("v3")),
     st.builds(ContentForgotten, PATHS),
 )
 

@@ -111,7 +111,7 @@ final class DeltaScan extends Scanned {
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, String pair) {
+  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
     LogicalRelation fresh = plan.newInstance();
     return Scala.withRelation(fresh, over(registered, covered, "stand-in", pair), fresh.output());
   }

@@ -122,7 +122,7 @@ final class IcebergScan extends Scanned {
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, String pair) {
+  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
     List<AttributeReference> fresh = new ArrayList<>();
     for (AttributeReference attribute : Scala.<AttributeReference>list(plan.output())) {
       fresh.add((AttributeReference) attribute.newInstance());

@@ -15,12 +15,15 @@ class Kept extends Files {
   final Snapshot registered;
   private final PlainScan scanned;
   private final BitSet without;
+  /** Whether files are read that are not registered. */
+  private final boolean others;
 
-  Kept(PlainScan scanned, Snapshot registered, BitSet without) {
+  Kept(PlainScan scanned, Snapshot registered, BitSet without, boolean others) {
     super(scanned.relation.location());
     this.scanned = scanned;
     this.registered = registered;
     this.without = without;
+    this.others = others;
   }
 
   @Override
@@ -31,7 +34,7 @@ class Kept extends Files {
       List<FileStatusWithMetadata> files = new ArrayList<>();
       for (FileStatusWithMetadata file : files(directory)) {
         int id = scanned.id(registered, directory, file);
-        if (id < 0 || !without.get(id)) {
+        if (id < 0 ? others : !without.get(id)) {
           files.add(file);
         }
       }
@@ -44,7 +47,7 @@ class Kept extends Files {
 
   @Override
   Object identity() {
-    return Arrays.asList(all, without);
+    return Arrays.asList(all, without, others);
   }
 
   @Override

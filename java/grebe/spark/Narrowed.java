@@ -19,7 +19,7 @@ final class Narrowed extends Kept {
   private List<PartitionDirectory> everything;
 
   Narrowed(PlainScan scanned, Snapshot registered, JsonNode decision) {
-    super(scanned, registered, Snapshot.parse(decision.get("without").asText()));
+    super(scanned, registered, Snapshot.parse(decision.get("without").asText()), decision.get("others").asBoolean());
     this.by = decision.get("by").asText();
     this.restriction = Restriction.of(decision);
     JsonNode keys = decision.get("keys");

@@ -97,9 +97,9 @@ class PlainScan extends Scanned {
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, String pair) {
+  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
     LogicalRelation fresh = plan.newInstance();
-    return Scala.withRelation(fresh, over(new Kept(this, registered, covered), "stand-in", pair), fresh.output());
+    return Scala.withRelation(fresh, over(new Kept(this, registered, covered, others), "stand-in", pair), fresh.output());
   }
 
   @Override

@@ -65,8 +65,11 @@ abstract class Scanned {
   /** The same leaf, of which some files are not read. */
   abstract LogicalPlan narrowed(Bridge bridge, JsonNode decision);
 
-  /** The same leaf with new attributes, without the files that are read from an index; `pair` names that. */
-  abstract LogicalPlan rest(Snapshot registered, BitSet covered, String pair);
+  /**
+   * The same leaf with new attributes, without the files that are read from an index; `pair` names that. `others`: with those that are
+   * not registered.
+   */
+  abstract LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair);
 
   /** A relation over files of an index in the place of this leaf. */
   abstract LogicalRelation replaced(HadoopFsRelation relation, scala.collection.Seq output);

@@ -63,7 +63,8 @@ final class StandIn {
     if (!decision.get("direct").asBoolean()) {
       return left;
     }
-    LogicalPlan rest = original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")), pair());
+    LogicalPlan rest = original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")),
+        decision.get("others").asBoolean(), pair());
     LogicalPlan right = Renamed.chain(chain, original.leaf, rest);
     return new Union(Scala.seq(left, projectedLike(left, chain, right, rest)), false, false);
   }

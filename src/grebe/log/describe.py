@@ -20,6 +20,7 @@ from grebe.log.entry import (
     OperationEnded,
     SegmentsMerged,
     TableCreated,
+    TableSeen,
     Verb,
 )
 from grebe.log.states import CREATING, IndexState, Operation, TableState
@@ -177,6 +178,7 @@ _SENTENCES: Mapping[type[Change], Callable[[Any], str]] = {
     IndexDeleted: lambda c: f"index {c.name} deleted",
     IndexRestored: lambda c: f"index {c.name} restored",
     IndexDropped: lambda c: f"index {c.name} removed for good",
+    TableSeen: lambda c: f"snapshot of {_count(len(c.files), 'file')}",
     ContentForgotten: lambda c: f"{_count(len(c.paths), 'retired object')} removed",
 }
 

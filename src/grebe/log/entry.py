@@ -183,6 +183,15 @@ class IndexDropped(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class TableSeen(Change):
+    """The table as a refresh of all its indexes found it: what readers with `consistency="snapshot"` see from then on."""
+
+    files: FileIds
+    version: str = ""
+    """Of the table, where it has versions."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContentForgotten(Change):
     """The bytes of these retired objects have been removed."""
 

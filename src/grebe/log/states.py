@@ -32,6 +32,7 @@ from grebe.log.entry import (
     SegmentsMerged,
     TableCreated,
     TableInfo,
+    TableSeen,
     Verb,
     Writer,
 )
@@ -120,6 +121,15 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """The table as of the last refresh of all its indexes."""
+
+    files: FileIds
+    version: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableState:
     table: TableInfo | None = None
     next_file_id: int = 0
@@ -128,6 +138,7 @@ class TableState:
     operations: Mapping[str, Operation] = field(default_factory=dict)
     retired: Mapping[str, int] = field(default_factory=dict)
     """Objects out of use -> the number of the entry since when."""
+    seen: Seen | None = None
 
     def index(self, name: str) -> IndexState | None:
         return self.indexes.get(name)
@@ -301,6 +312,10 @@ def _index_dropped(state: TableState, change: IndexDropped, entry: Entry) -> Tab
     return replace(state, indexes=indexes, retired=retired)
 
 
+def _table_seen(state: TableState, change: TableSeen, entry: Entry) -> TableState:
+    return replace(state, seen=Seen(change.files, change.version, entry.at_ms))
+
+
 def _content_forgotten(state: TableState, change: ContentForgotten, entry: Entry) -> TableState:
     gone = set(change.paths)
     return replace(state, retired={k: v for k, v in state.retired.items() if k not in gone})
@@ -317,6 +332,7 @@ _HOW: Mapping[type[Change], Callable[[TableState, Any, Entry], TableState]] = {
     IndexDeleted: _index_deleted,
     IndexRestored: _index_restored,
     IndexDropped: _index_dropped,
+    TableSeen: _table_seen,
     ContentForgotten: _content_forgotten,
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grebe.errors import InvalidIndex
 from grebe.indexes.kind import Kind
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import Change, IndexCreated, IndexDropped, TableInfo, Verb
+from grebe.log.entry import Change, IndexCreated, IndexDropped, TableInfo, TableSeen, Verb
 from grebe.log.operation import Running
 from grebe.log.states import TableState
 from grebe.maintenance.build import Planned, build, settled
@@ -22,7 +22,8 @@ def create(
     log = place.made(TableInfo(source.uri, source.kind, source.reading.to_dict()))
 
     def work(running: Running) -> Proposal:
-        built = build(source, log, running, planned, settled(source, log, running))
+        files = settled(source, log, running)
+        built = build(source, log, running, planned, files)
 
         def changes(state: TableState) -> Sequence[Change]:
             dropped = [IndexDropped(name) for name in planned if replace and name in state.indexes]
@@ -30,7 +31,8 @@ def create(
                 IndexCreated(name, made.spec, running.version, made.content, made.covered, source.version)
                 for name, made in built.items()
             ]
-            return [*dropped, *created]
+            first = [TableSeen(files.covered, source.version)] if state.seen is None else []
+            return [*dropped, *created, *first]
 
         return changes
 

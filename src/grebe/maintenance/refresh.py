@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grebe.errors import InvalidConfig
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, Change, IndexSpec, Keep, Verb
+from grebe.log.entry import NO_FILES, Change, IndexSpec, Keep, TableSeen, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Files, Planned, settled
@@ -41,8 +41,11 @@ def refresh(
         needed = [step for step in steps if step is not None]
         changed = carried_out(source, log, running, needed, files, kept_of(state.table, keep))
 
+        # Of all indexes: from now on this is what readers of snapshots see.
+        seen = [] if names else [TableSeen(files.covered, source.version)]
+
         def changes(newest: TableState) -> Sequence[Change]:
-            return of_indexes_still_there(newest, changed)
+            return [*of_indexes_still_there(newest, changed), *seen]
 
         return changes
 

@@ -138,6 +138,8 @@ class Decision:
     """One for every index that is known to the query's tables and not used."""
     before: Estimate = field(default_factory=Estimate)
     after: Estimate = field(default_factory=Estimate)
+    as_of: tuple[str, ...] = ()
+    """For readers of snapshots, what they see of each table."""
 
     @property
     def used(self) -> tuple[str, ...]:

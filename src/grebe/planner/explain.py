@@ -42,6 +42,7 @@ class Explanation:
             "used": list(decision.used),
             "not_used": [reason.to_dict() for reason in decision.reasons],
             "choices": [_choice_data(choice) for choice in decision.choices],
+            "as_of": list(decision.as_of),
             "before": asdict(decision.before),
             "after": asdict(decision.after),
             "actual": None if self.actual is None else asdict(self.actual),
@@ -56,6 +57,7 @@ class Explanation:
         sections = [
             _section("Indexes used", used or ["none"]),
             _section("Indexes not used", unused) if unused else "",
+            _section("Snapshot", decision.as_of) if decision.as_of else "",
             _section("Estimates", _estimates(decision.before, decision.after, self.actual)),
             _section("Plan without indexes", self.plan_before.rstrip().splitlines()) if self.plan_before else "",
             _section("Plan with indexes", self.plan_after.rstrip().splitlines()) if self.plan_after else "",

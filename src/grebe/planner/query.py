@@ -56,6 +56,11 @@ class Relation:
     """Of the registered files those of which the table has deleted rows: their rows are more than the scan gives."""
     by_parts: bool = True
     """Of a file that is read parts can be left out, and files once the query runs."""
+    beyond: FileIds | None = None
+    """Registered files that the scan would read and must not, nor those that are not registered: they are younger than the snapshot
+    that is asked for. `listed` is without them. None: whatever is there is read."""
+    as_of: str = ""
+    """What a reader of snapshots sees of it, in words."""
     whole: bool = True
     """The scan lists all files of the table. Of one that lists a part (a folder, some partitions), the others are not gone."""
 

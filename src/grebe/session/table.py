@@ -57,7 +57,7 @@ class Table:
         self._stays = stays
         self._config = config or Config()
         self._stores = stores or CountedStores()
-        self._files = source.files()
+        self._files = self._listed()
         self._made: Engine | None = None
         with contextlib.suppress(Unsupported):
             # Text that does not say its columns has indexes and a history all the same; whoever looks something up is told.
@@ -150,9 +150,21 @@ class Table:
             self._log.reload()
         if not self._stays:
             self._source = self._source.at()
-        self._files = self._source.files()
+        self._files = self._listed()
         self._made = None
         return self
+
+    def _listed(self) -> FileList:
+        """The files of the version or, for a reader of snapshots, those of the last refresh that are still there unchanged."""
+        seen = None if self._log is None else self._log.state.seen
+        if self._config.consistency != "snapshot" or self._stays or self._log is None or seen is None:
+            return self._source.files()
+        if seen.version:
+            self._source = self._source.at(_version(seen.version))
+            return self._source.files()
+        files = self._source.files()
+        ids = Registry(self._log).files(self._log.state).ids_of(files)
+        return files.filter(seen.files.contains(ids.cast(pa.int64()).fill_null(NOWHERE).to_numpy()))
 
     @property
     def _engine(self) -> Engine:
@@ -263,6 +275,11 @@ def _find_log(
             _logger.warning("%s", newer)
             return None
     return None
+
+
+def _version(text: str) -> Version:
+    """As it was recorded."""
+    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def _ids(log: Log, files: FileList) -> tuple[FileIds, int]:

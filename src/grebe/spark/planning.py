@@ -84,6 +84,8 @@ class Planning:
         if not tables and not asked["token"]:
             return ""
         decision = choose(query, tables, self._config, why=bool(asked["token"]), inquiry=self._inquiry)
+        as_of = tuple(dict.fromkeys(relation.as_of for relation in query.relations if relation.as_of))
+        decision = replace(decision, as_of=as_of) if as_of else decision
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
 
@@ -143,10 +145,11 @@ class Planning:
             obstacle = _obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code)
             return replace(relation, table=table.table.uri, obstacle=obstacle)
         lake = readings.lake_of(described)
+        seen = table.state.seen if self._config.consistency == "snapshot" else None
         files = described.get("matched", {})
         if (files.get("snapshot"), files.get("registered")) != (table.snapshot, table.registered):
             files = json.loads(self._shim.bridge.match(question, number, table.snapshot))
-        return replace(
+        made = replace(
             relation,
             table=table.table.uri,
             reading=_unpruned(reading, table),
@@ -162,6 +165,29 @@ class Planning:
             and not described["files_class"].endswith(_PRUNED),
             by_parts=lake is None,
         )
+        if seen is None:
+            return made
+        if lake is not None:
+            told = (
+                f"{name}: as it is now; of a lake table the query names the version, here VERSION AS OF {seen.version}"
+            )
+            return replace(made, as_of=told)
+        return _as_of(made, table.table, seen.files)
+
+
+def _as_of(relation: Relation, table: KnownTable, seen: FileIds) -> Relation:
+    """Only the files of a snapshot."""
+    listed = relation.listed & seen
+    younger = len(relation.listed) - len(listed) + relation.unregistered_files
+    return replace(
+        relation,
+        listed=listed,
+        listed_bytes=table.bytes_of(listed),
+        unregistered_files=0,
+        unregistered_bytes=0,
+        beyond=relation.listed - seen,
+        as_of=f"{relation.name}: as of the last refresh of all indexes, without {younger:,} younger files",
+    )
 
 
 def _in_the_way(

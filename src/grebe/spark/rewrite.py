@@ -6,6 +6,7 @@ from typing import Any
 
 from grebe.files import FileIds
 from grebe.indexes.kind import FILE_COLUMN
+from grebe.log.entry import NO_FILES
 from grebe.planner.decision import ByKeys, Decision, FromMetadata, Narrow, StandIn, indexes_of
 from grebe.planner.parts import Parts
 from grebe.planner.query import Query, Relation
@@ -13,7 +14,8 @@ from grebe.planner.query import Query, Relation
 
 def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> str:
     """Empty if nothing is to be done. `snapshots`: table -> its registered files in the JVM."""
-    if not decision.choices:
+    restricted = [relation for relation in query.relations if relation.beyond is not None]
+    if not decision.choices and not restricted:
         return ""
     stand_ins, answers = [], []
     narrowed: dict[int, dict[str, Any]] = {}
@@ -28,7 +30,31 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
             narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(keys=_keys(choice))
         else:
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
+    elsewhere = {one["relation"] for one in (*stand_ins, *answers)}
+    for relation in restricted:
+        if relation.number not in elsewhere:
+            entry = narrowed.setdefault(relation.number, _as_of(relation, snapshots))
+            entry.update(without=_joined(entry["without"], relation), others=False)
     return json.dumps({"stand_ins": stand_ins, "narrowed": list(narrowed.values()), "answers": answers})
+
+
+def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:
+    """No index, but only the files of a snapshot."""
+    snapshot = snapshots[relation.table or ""]
+    return {
+        "relation": relation.number,
+        "by": "snapshot",
+        "without": "",
+        "others": False,
+        "ranges": {},
+        "keys": None,
+        "snapshot": snapshot,
+    }
+
+
+def _joined(ranges: str, relation: Relation) -> str:
+    more = _ranges(relation.beyond or NO_FILES)
+    return f"{ranges},{more}" if ranges and more else ranges or more
 
 
 def _answer(choice: FromMetadata) -> dict[str, Any]:
@@ -40,6 +66,7 @@ def _whole(choice: Narrow | ByKeys, snapshots: Mapping[str, str]) -> dict[str, A
         "relation": choice.relation,
         "by": ", ".join(indexes_of(choice)),
         "without": "",
+        "others": True,
         "ranges": {},
         "keys": None,
         "snapshot": snapshots[choice.table],
@@ -86,7 +113,9 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "drop": _ranges(choice.drop),
         "lineage": FILE_COLUMN,
         "direct": choice.direct,
-        "covered": _ranges(copy.covered - relation.deleted),
+        # Read from the index, or not at all.
+        "covered": _ranges((copy.covered - relation.deleted) | (relation.beyond or NO_FILES)),
+        "others": relation.beyond is None,
         "covered_share": 1.0 - choice.appended,
         "snapshot": snapshot,
     }

@@ -1,0 +1,90 @@
+"""`consistency="snapshot"`: the table as of the last refresh of all its indexes, whichever way it is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import grebe
+from tests.spark.data import rows
+from tests.spark.served import Served, serving, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark snapshot")]
+
+SNAPSHOT = grebe.Config(consistency="snapshot", hybrid_max_appended=1.0, hybrid_max_deleted=1.0)
+QUERIES = {
+    "group": "SELECT k, count(*), sum(v), max(s) FROM t GROUP BY k",
+    "point": "SELECT * FROM t WHERE v = 20007",
+    "nothing helps": "SELECT sum(v), count(*) FROM t WHERE s LIKE '%3'",
+    "files": "SELECT DISTINCT element_at(split(input_file_name(), '/'), -1) FROM t",
+    "metadata": "SELECT count(*), min(v), max(v) FROM t",
+    "join": "SELECT a.v, b.v AS bv FROM t a JOIN t b ON a.k = b.k WHERE a.w < 2",
+    "subquery": "SELECT count(*) FROM t WHERE v > (SELECT avg(v) FROM t)",
+}
+
+
+@pytest.fixture(scope="module")
+def readers(spark: "SparkSession") -> Iterator[Served]:
+    with serving(spark, SNAPSHOT) as made:
+        yield made
+
+
+@pytest.fixture
+def place(readers: Served, tmp_path: Path) -> Path:
+    """Four files that indexes know, then one more, and one less."""
+    folder = tmp_path / "t"
+    write(folder, *(rows(200, seed) for seed in range(1, 5)))
+    readers.lake.table(str(folder)).create(
+        grebe.Covering("by_k", on="k", include=["w", "v", "s"], buckets=2),
+        grebe.Lookup("by_v", on="v"),
+        grebe.Skipping("skip", grebe.MinMax("v")),
+    )
+    (folder / "part-000.parquet").unlink()
+    write(folder / "more", rows(150, 9))
+    (folder / "more" / "part-000.parquet").rename(folder / "part-100.parquet")
+    (folder / "more").rmdir()
+    return folder
+
+
+def _answers(served: Served, place: Path) -> dict[str, object]:
+    served.view("t", place)
+    return {name: served.run(query).rows for name, query in QUERIES.items()}
+
+
+def _of(served: Served, place: Path, *names: str) -> dict[str, object]:
+    """What Spark says of just these files, without indexes."""
+    served.spark.read.parquet(*(str(place / name) for name in names)).createOrReplaceTempView("t")
+    return {name: served.plain(query).rows for name, query in QUERIES.items()}
+
+
+def test_every_way_of_reading_sees_the_same_files(readers: Served, place: Path) -> None:
+    known = [f"part-{number:03d}.parquet" for number in (1, 2, 3)]
+    expected = _of(readers, place, *known)
+    assert _answers(readers, place) == expected
+    with readers.lake.only():
+        assert _answers(readers, place) == expected
+    table = grebe.open(str(place), config=SNAPSHOT)
+    assert table.count() == 600
+    assert table.get("v", 90_007).num_rows == 0
+    assert grebe.open(str(place)).get("v", 90_007).num_rows == 1
+    readers.lake.table(str(place)).refresh(mode="quick")
+    everything = _of(readers, place, *known, "part-100.parquet")
+    assert _answers(readers, place) == everything
+    assert grebe.open(str(place), config=SNAPSHOT).count() == 750
+
+
+def test_a_refresh_of_one_index_alone_moves_nothing(readers: Served, place: Path) -> None:
+    readers.lake.table(str(place)).refresh("by_v")
+    expected = _of(readers, place, *(f"part-{number:03d}.parquet" for number in (1, 2, 3)))
+    assert _answers(readers, place) == expected
+
+
+def test_explain_says_so(readers: Served, place: Path) -> None:
+    readers.view("t", place)
+    told = readers.lake.explain(readers.spark.sql(QUERIES["nothing helps"]))
+    assert "as of the last refresh" in str(told)
+    assert told.to_dict()["as_of"]
