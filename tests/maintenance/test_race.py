@@ -43,7 +43,7 @@ ROWS = 50
 """Of each file: those of file n have the ids from n * ROWS on."""
 LOST = (Conflict, WrongState)
 """What a race may end with, for whoever comes second."""
-LONGEST = 300.0
+LONGEST = 900.0
 
 
 @dataclass(frozen=True)
