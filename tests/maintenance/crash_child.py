@@ -167,3 +167,14 @@ def children() -> Iterator[Children]:
 
 if __name__ == "__main__":
     main()
+
+
+def call_back(spark: "SparkSession") -> None:
+    """Each process that attaches itself to the JVM tells it to call that one from now on; this one needs its calls again."""
+    from py4j.java_gateway import JavaObject
+
+    gateway: Any = spark.sparkContext._gateway
+    if getattr(gateway, "_callback_server", None) is not None:
+        server: Any = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+        port = gateway._callback_server.server_socket.getsockname()[1]
+        server.resetCallbackClient(server.getCallbackClient().getAddress(), port)

@@ -23,7 +23,16 @@ from grebe.store.opening import open_store
 from grebe.store.protocol import Store
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
-from tests.maintenance.crash_child import WITH_SPARK, WITHOUT_SPARK, Children, Task, children, lake_table, log_of
+from tests.maintenance.crash_child import (
+    WITH_SPARK,
+    WITHOUT_SPARK,
+    Children,
+    Task,
+    call_back,
+    children,
+    lake_table,
+    log_of,
+)
 from tests.maintenance.crash_child import carry_out as carry_out_without_spark
 
 if TYPE_CHECKING:
@@ -96,9 +105,10 @@ def scene(spark: "SparkSession", task: Task) -> Scene:
 
 
 @pytest.fixture(scope="module")
-def killed() -> Iterator[Children]:
+def killed(spark: "SparkSession") -> Iterator[Children]:
     with children() as started:
         yield started
+    call_back(spark)
 
 
 def gateway(spark: "SparkSession") -> tuple[int, str]:

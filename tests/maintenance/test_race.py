@@ -33,7 +33,7 @@ from grebe.store.opening import open_store
 from testbed.proxy import SOME_OF_EACH, FaultProxy, Step
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
-from tests.maintenance.crash_child import attached
+from tests.maintenance.crash_child import attached, call_back
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,17 +173,6 @@ def scene(spark: "SparkSession", s3_server: S3Server, proxy: FaultProxy, tmp_pat
 
 def lake_table(scene: Scene, spark: "SparkSession") -> LakeTable:
     return LakeTable(spark, scene.table, location=scene.location.replace("s3://", "s3a://"))
-
-
-def call_back(spark: "SparkSession") -> None:
-    """Each process that attaches itself to the JVM tells it to call that one from now on; this one needs its calls again."""
-    from py4j.java_gateway import JavaObject
-
-    gateway: Any = spark.sparkContext._gateway
-    if getattr(gateway, "_callback_server", None) is not None:
-        server: Any = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
-        port = gateway._callback_server.server_socket.getsockname()[1]
-        server.resetCallbackClient(server.getCallbackClient().getAddress(), port)
 
 
 def raced(scene: Scene, rounds: Mapping[str, int], folder: Path) -> list[Call]:

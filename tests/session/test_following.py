@@ -13,7 +13,6 @@ from grebe.errors import InvalidConfig, Unsupported
 from grebe.session.lake import Lake
 from grebe.session.lake_table import LakeTable
 from tests.lakes.formats import HERE
-from tests.maintenance.test_race import call_back
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +47,6 @@ class Stream:
 
 @pytest.fixture
 def stream(spark: "SparkSession", tmp_path: Path) -> Iterator[Stream]:
-    call_back(spark)
     made = Stream(spark, tmp_path)
     yield made
     for query in made.queries:

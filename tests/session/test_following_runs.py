@@ -12,7 +12,6 @@ from grebe.log.commit import Log
 from grebe.log.entry import ContentFile
 from grebe.maintenance.runs import Run, runs_of, to_merge
 from grebe.store.local import LocalStore
-from tests.maintenance.test_race import call_back
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +46,6 @@ def test_there_are_never_more_runs_than_the_bound_and_rows_are_rewritten_seldom(
 def test_after_many_micro_batches_there_are_few_runs_and_answers_are_right(
     spark: "SparkSession", tmp_path: Path, batches: int
 ) -> None:
-    call_back(spark)
     lake = grebe.attach(spark)
     path, incoming = str(tmp_path / "t"), str(tmp_path / "in")
     seen: list[Seen] = []

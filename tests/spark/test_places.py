@@ -13,7 +13,7 @@ from testbed import maven
 from testbed.hdfs import HdfsServer
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
-from tests.spark.served import Served
+from tests.spark.served import Served, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,3 +115,18 @@ def test_java_and_python_call_a_place_by_the_same_name(served: Served, written: 
     arguments = gateway.new_array(jvm.java.lang.Object, 1)
     arguments[0] = path
     assert method.invoke(None, arguments) == canonical_uri(uri, encoded=True)
+
+
+def test_indexes_of_one_table_at_two_places_are_not_taken_for_each_other(served: Served, tmp_path: Path) -> None:
+    """Not even if both logs are equally long and their indexes have the same names."""
+    place, query = tmp_path / "t", "SELECT * FROM twice WHERE v = 777"
+    write(place, {"v": [777, 1]}, {"v": [2, 3]}, {"v": [4, 5]})
+    for location, rows_there in (("one", 1), ("other", 2)):
+        served.lake.table(str(place), location=str(tmp_path / location)).create(
+            grebe.Lookup("by_v", on="v"), grebe.Covering("copy", on="v", buckets=2)
+        )
+        served.view("twice", place)
+        assert served.same_rows(query).rows.total() == rows_there
+        with served.lake.only("by_v"):
+            assert served.same(query, "by_v").rows.total() == rows_there
+        write(place, {"v": [777, 8]})

@@ -51,6 +51,8 @@ public final class Bridge {
 
   /** Queries of this session use indexes from now on. Doing it twice does nothing. */
   public void attach(SparkSession session) {
+    // Another process that shares the JVM may have made one of its own meanwhile.
+    active = this;
     ExperimentalMethods methods = session.experimental();
     if (!isAttached(session)) {
       methods.extraOptimizations_$eq(with(Scala.list(methods.extraOptimizations()), new Rewriting(this, session)));

@@ -35,7 +35,7 @@ class Inquiry:
             return None
 
     def entries(self, table: KnownTable, index: KnownIndex, predicate: Predicate, hits: Hits) -> Entries | None:
-        key = ("entries", table.uri, index.name, index.replaced_at, table.log_version, predicate)
+        key = ("entries", table.uri, table.log, index.name, index.replaced_at, table.log_version, predicate)
         try:
             return self._cache.made(key, lambda: hits.entries(Reader(self._cache)), _size)
         except GrebeError as problem:

@@ -53,6 +53,8 @@ class KnownTable:
     indexes: tuple[KnownIndex, ...]
     sizes: npt.NDArray[np.int64]
     """Bytes of every registered file, by its id."""
+    log: str = ""
+    """What tells its log, in this state, from every other one: a table may have several, at several places."""
 
     def index(self, name: str, replaced_at: int | None = None) -> KnownIndex | None:
         """The index of that name, or a version of it that was replaced by that entry; None if it is there no more."""

@@ -134,7 +134,9 @@ class _Followed:
         there = self._versions()
         self._roles = {version: roles for version, roles in self._roles.items() if version in there}
         indexes = tuple(self._index((index.name, None), index) for index in state.indexes.values())
-        return Found(KnownTable(uri, self._log.newest.number, indexes, sizes), state, key, key, self._count)
+        newest = self._log.newest
+        known = KnownTable(uri, newest.number, indexes, sizes, f"{key}#{newest.digest}")
+        return Found(known, state, key, key, self._count)
 
     def _send(self, key: str, registered: RegisteredFiles) -> None:
         """Only what the JVM does not have yet: ids never change."""

@@ -41,7 +41,7 @@ def copy_of(index: IndexState, store: Store) -> Copy:
         covered=index.held,
         content=pa.concat_tables(tables) if tables else _nothing(shape),
         runs=tuple(run for run in runs if run.files),
-        key=_key(index),
+        key=_key(index, store),
     )
 
 
@@ -83,6 +83,7 @@ def _condition(shape: Shape, index: str) -> Predicate | None:
         raise CorruptIndex(f"the condition of index {index} cannot be read; create it anew", detail="SPEC") from problem
 
 
-def _key(index: IndexState) -> str:
-    paths = "\n".join(file.path for file in index.content)
+def _key(index: IndexState, store: Store) -> str:
+    """Equal only for the same files: indexes of several places may have files of the same names."""
+    paths = "\n".join((store.uri, *(file.path for file in index.content)))
     return f"{index.name}@{index.version}-{hashlib.blake2b(paths.encode(), digest_size=8).hexdigest()}"
