@@ -6,6 +6,7 @@ Nothing here is visible to anybody until the caller commits it.
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _AT_ONCE = 2
+_LOOKED_AT_ONE_BY_ONE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,25 @@ def _written(
     return spec, content
 
 
+def _changed(source: SparkSource, files: FileList) -> FileList:
+    """Those that are not as they were listed. A few of a disk are looked at one by one: the table may have very many."""
+    if not source.uri.startswith("file:") or not source.settling_ms or len(files) > _LOOKED_AT_ONE_BY_ONE:
+        return diff(files, source.files()).removed
+    listed = zip(
+        files.uris().to_pylist(), files.table["size"].to_pylist(), files.table["modified_ms"].to_pylist(), strict=True
+    )
+    return files.filter(np.array([_on_disk(uri) != (size, time) for uri, size, time in listed], np.bool_))
+
+
+def _on_disk(uri: str) -> tuple[int, int] | None:
+    """Size, and time of the last change in ms, as Spark tells it."""
+    try:
+        found = Path(uri.removeprefix("file://")).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns // 1_000_000
+
+
 def _side_by_side(
     session: "SparkSession", make: "Callable[[str], tuple[Built, IndexRows]]", names: list[str]
 ) -> list[tuple[Built, IndexRows]]:
@@ -144,10 +165,25 @@ def _side_by_side(
 def _settled(source: SparkSource, log: Log, running: Running) -> FileList:
     """Files that changed a moment ago are left for the next time: another change could leave their size and time as they are."""
     now = None
-    if not source.uri.startswith("file:") and _host(source.uri) == _host(log.store.uri):
+    if _one_clock(source.uri, log.store.uri):
         # The entry of our own begin was just written to the same store: its time is one of the store's own clock.
         now = log.store.stat(names.entry_path(running.version)).modified_ms
     return settled_files(cast(Source, source), log.clock, now).files  # only files() and settling_ms are asked for
+
+
+def _one_clock(one: str, other: str) -> bool:
+    """Whether both are of one store, so that its clock gives the times of both."""
+    if not (one.startswith("file:") and other.startswith("file:")):
+        return _host(one) == _host(other)
+    return _device(one) == _device(other) is not None
+
+
+def _device(uri: str) -> int | None:
+    """The file system of a local folder: of several some may lie on other machines."""
+    try:
+        return Path(uri.removeprefix("file://")).stat().st_dev
+    except OSError:
+        return None
 
 
 def _host(uri: str) -> str:
@@ -156,7 +192,7 @@ def _host(uri: str) -> str:
 
 
 def _require_unchanged(source: SparkSource, files: FileList) -> None:
-    gone = diff(files, source.files()).removed
+    gone = _changed(source, files)
     if len(gone):
         raise SourceChanged(
             f"{len(gone)} of the {len(files)} files that were indexed changed or vanished meanwhile, such as "

@@ -9,7 +9,7 @@ from grebe.log.states import Operation, TableState
 
 
 def cancel(log: Log, name: str) -> list[Operation]:
-    """Those that were ended. One that still runs finds out when it wants to commit, at the latest."""
+    """Those that were ended. One that still runs finds out with its next heartbeat, and stops."""
     state = log.reload().state
     known = {*state.indexes, *(one for operation in state.operations.values() for one in operation.indexes)}
     if name not in known:

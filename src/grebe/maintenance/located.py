@@ -74,7 +74,8 @@ def record_reader(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint
     columns = tuple(column for column in source.reading.columns if column.name in names)
     here = files.rebased(source.uri)
     sizes = files.table["size"].to_numpy()
-    known = (pa.array(ids.astype(np.int32)), here.paths(), pa.array(sizes), pa.array(in_tasks(sizes)))
+    tasks = in_tasks(sizes, source.uri.startswith("file:"))
+    known = (pa.array(ids.astype(np.int32)), here.paths(), pa.array(sizes), pa.array(tasks))
     if any("://" in path for path in here.paths().to_pylist()):
         raise Unsupported(
             f"{source.uri} keeps files elsewhere, where Grebe does not read by itself", detail="ELSEWHERE"

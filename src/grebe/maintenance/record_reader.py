@@ -20,8 +20,8 @@ REFUSED_COLUMN = "_grebe_refused"
 PATH, SIZE, TASK = "_grebe_path", "_grebe_size", "_grebe_task"
 LISTED = (FILE_COLUMN, PATH, SIZE, TASK)
 """What is known of each file before it is read: names that no column of a table has."""
-# A task has this much to do. Opening a file takes as long as reading some of it.
-_TASK_BYTES, _OPENING_BYTES = 32 << 20, 1 << 20
+# A task has this much to do. Opening a file takes as long as reading some of it: little of a disk, much over a network.
+_TASK_BYTES, _OPENING_BYTES, _OPENING_LOCAL_BYTES = 32 << 20, 1 << 20, 1 << 16
 _BATCH_ROWS = 64 * 1024
 
 
@@ -101,9 +101,9 @@ class RecordReader:
         return pa.record_batch([known.get(one.name, pa.nulls(1, one.type)) for one in self.schema], schema=self.schema)
 
 
-def in_tasks(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def in_tasks(sizes: npt.NDArray[np.int64], local: bool = False) -> npt.NDArray[np.int64]:
     """The number of the task of each file: neighbours, of about as many bytes."""
-    work = sizes + _OPENING_BYTES
+    work = sizes + (_OPENING_LOCAL_BYTES if local else _OPENING_BYTES)
     before = np.cumsum(work) - work
     numbers: npt.NDArray[np.int64] = np.unique(before // _TASK_BYTES, return_inverse=True)[1]
     return numbers
