@@ -1,34 +1,30 @@
 package grebe.spark;
 
-import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Members of classes that are not there when this is compiled, or that are nobody's to see: those of lake formats. */
 final class Reflected {
+  /** Looking a method up takes longer than calling it, and a table may have very many files. */
+  private static final ClassValue<Map<String, Method>> FOUND = new ClassValue<Map<String, Method>>() {
+    @Override
+    protected Map<String, Method> computeValue(Class<?> type) {
+      return new ConcurrentHashMap<>();
+    }
+  };
+
   private Reflected() {}
 
   /** What a method of this name gives, wherever in the object's classes it is declared. */
   static Object call(Object object, String name, Object... arguments) {
     try {
-      return method(object.getClass(), name, arguments.length).invoke(object, arguments);
+      Method method = FOUND.get(object.getClass()).computeIfAbsent(
+          name + "/" + arguments.length, unused -> method(object.getClass(), name, arguments.length));
+      return method.invoke(object, arguments);
     } catch (ReflectiveOperationException problem) {
       throw new IllegalStateException(object.getClass().getName() + "." + name, problem);
     }
-  }
-
-  static Object field(Object object, String name) {
-    for (Class<?> at = object.getClass(); at != null; at = at.getSuperclass()) {
-      try {
-        Field found = at.getDeclaredField(name);
-        found.setAccessible(true);
-        return found.get(object);
-      } catch (NoSuchFieldException above) {
-        continue;
-      } catch (IllegalAccessException problem) {
-        throw new IllegalStateException(object.getClass().getName() + "." + name, problem);
-      }
-    }
-    throw new IllegalStateException(object.getClass().getName() + " has no field " + name);
   }
 
   private static Method method(Class<?> type, String name, int arguments) {
