@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from grebe.cli.output import Json, Output
-from grebe.cli.tables import names_in, opened, pairs, table_argument
+from grebe.cli.tables import names_in, opened, pairs, table_argument, version_option
 from grebe.cli.values import column_of, plain_rows, readings, typed
 from grebe.cli.verb import Verb
 from grebe.indexes.lookup.spec import Lookup
@@ -25,6 +25,7 @@ _ROWS_SHOWN = 10
 
 @click.command("get", cls=Verb)
 @table_argument
+@version_option
 @click.argument("column")
 @click.argument("values", nargs=-1)
 @click.option("--columns", help="Show just these columns: a,b.")
@@ -45,6 +46,7 @@ def get(output: Output, /, column: str, values: tuple[str, ...], columns: str | 
 
 @click.command("files", cls=Verb)
 @table_argument
+@version_option
 @click.argument("predicate")
 @click.pass_obj
 def files(output: Output, /, predicate: str, **asked: Any) -> None:

@@ -42,8 +42,20 @@ def table_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def version_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What verbs take that can look at an older version of a lake table."""
+    number = "Of Delta Lake a number, of Iceberg a snapshot, tag or branch, of Hudi an instant."
+    for add in (
+        click.option("--version", help=f"The table at this version. {number}"),
+        click.option("--timestamp", help="The table as it was at this time: 2026-01-31T12:00:00, in UTC."),
+    ):
+        function = add(function)
+    return function
+
+
 @click.command("list", cls=Verb)
 @table_argument
+@version_option
 @click.pass_obj
 def list_indexes(output: Output, /, **asked: Any) -> None:
     """The indexes of TABLE: what each covers, and what is under way."""
@@ -65,8 +77,15 @@ def history(output: Output, /, limit: int | None, **asked: Any) -> None:
         output.note("No log: nothing has been indexed yet.")
 
 
-def opened(table: str, format_name: str | None, location: str | None, options: tuple[str, ...]) -> Table:
-    return open_table(table, format_name, location, storage_options=pairs(options))
+def opened(
+    table: str,
+    format_name: str | None,
+    location: str | None,
+    options: tuple[str, ...],
+    version: str | None = None,
+    timestamp: str | None = None,
+) -> Table:
+    return open_table(table, format_name, location, version, timestamp, pairs(options))
 
 
 def names_in(text: str) -> list[str]:
