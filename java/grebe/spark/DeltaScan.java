@@ -11,7 +11,6 @@ import java.util.function.Predicate;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -22,21 +21,17 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * are Delta's business, and Delta minds them only over a file index of its own, which is made anew over the files that are kept.
  */
 @SuppressWarnings({"rawtypes", "unchecked"})
-final class DeltaScan extends Scanned {
+final class DeltaScan extends RelationScan {
   static final String PACKAGE = "org.apache.spark.sql.delta.";
   /** Every other one belongs to a command of Delta's, which must see its own files. */
   static final String FILES = PACKAGE + "stats.PreparedDeltaFileIndex";
   private static final String KEPT = PACKAGE + "files.TahoeBatchFileIndex";
 
-  private final LogicalRelation plan;
-  private final HadoopFsRelation relation;
   private final FileIndex files;
   private final Object scan;
 
   DeltaScan(LogicalRelation plan) {
     super(plan);
-    this.plan = plan;
-    this.relation = (HadoopFsRelation) plan.relation();
     this.files = relation.location();
     this.scan = Reflected.call(files, "preparedScan");
   }
@@ -51,21 +46,6 @@ final class DeltaScan extends Scanned {
   }
 
   @Override
-  String[] inputFiles() {
-    return relation.location().inputFiles();
-  }
-
-  @Override
-  SparkSession session() {
-    return relation.sparkSession();
-  }
-
-  @Override
-  long bytes() {
-    return files.sizeInBytes();
-  }
-
-  @Override
   void describe(Json json) {
     Object metadata = Reflected.call(Reflected.call(scan, "scannedSnapshot"), "metadata");
     json.key("roots").list().text(Snapshot.canonical(root())).endList();
@@ -76,9 +56,7 @@ final class DeltaScan extends Scanned {
     json.key("partition_schema").text(relation.partitionSchema().json());
     json.key("version").number((Long) Reflected.call(scan, "version"));
     json.key("bytes").number(bytes());
-    if (plan.catalogTable().isDefined()) {
-      json.key("table").text(plan.catalogTable().get().identifier().unquotedString());
-    }
+    name(json);
   }
 
   @Override
@@ -114,11 +92,6 @@ final class DeltaScan extends Scanned {
   LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
     LogicalRelation fresh = plan.newInstance();
     return Scala.withRelation(fresh, over(registered, covered, "stand-in", pair), fresh.output());
-  }
-
-  @Override
-  LogicalRelation replaced(HadoopFsRelation other, scala.collection.Seq output) {
-    return Scala.withRelation(plan, other, output);
   }
 
   private HadoopFsRelation over(Snapshot registered, BitSet without, String mark, String pair) {

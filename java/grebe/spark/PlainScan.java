@@ -6,7 +6,6 @@ import java.util.List;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -15,34 +14,14 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 
 /** A relation of plain files: its file index lists them, and one of ours around it leaves some out. */
 @SuppressWarnings({"rawtypes", "unchecked"})
-class PlainScan extends Scanned {
-  final LogicalRelation plan;
-  final HadoopFsRelation relation;
-
+class PlainScan extends RelationScan {
   PlainScan(LogicalRelation plan) {
     super(plan);
-    this.plan = plan;
-    this.relation = (HadoopFsRelation) plan.relation();
   }
 
   @Override
   List<Path> roots() {
     return Scala.list(relation.location().rootPaths());
-  }
-
-  @Override
-  String[] inputFiles() {
-    return relation.location().inputFiles();
-  }
-
-  @Override
-  SparkSession session() {
-    return relation.sparkSession();
-  }
-
-  @Override
-  long bytes() {
-    return relation.location().sizeInBytes();
   }
 
   @Override
@@ -60,9 +39,7 @@ class PlainScan extends Scanned {
     json.key("data_schema").text(relation.dataSchema().json());
     json.key("partition_schema").text(relation.partitionSchema().json());
     json.key("bytes").number(bytes());
-    if (plan.catalogTable().isDefined()) {
-      json.key("table").text(plan.catalogTable().get().identifier().unquotedString());
-    }
+    name(json);
   }
 
   /** Other packages may have their own idea of what listing is. */
@@ -100,11 +77,6 @@ class PlainScan extends Scanned {
   LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
     LogicalRelation fresh = plan.newInstance();
     return Scala.withRelation(fresh, over(new Kept(this, registered, covered, others), "stand-in", pair), fresh.output());
-  }
-
-  @Override
-  LogicalRelation replaced(HadoopFsRelation other, scala.collection.Seq output) {
-    return Scala.withRelation(plan, other, output);
   }
 
   private HadoopFsRelation over(Kept files, String mark, String pair) {
