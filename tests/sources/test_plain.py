@@ -106,6 +106,15 @@ def test_a_lake_table_is_not_taken_for_plain_files(tmp_path: Path, mark: str) ->
         open_source(tmp_path)
 
 
+def test_files_that_a_stream_of_spark_writes_are_left_to_spark(tmp_path: Path) -> None:
+    """Some of them may be of batches that failed."""
+    parquet(tmp_path / "a.parquet")
+    (tmp_path / "_spark_metadata").mkdir()
+    (tmp_path / "_spark_metadata" / "0").write_text("v1")
+    with pytest.raises(Unsupported, match="foreachBatch"):
+        open_source(tmp_path, format="parquet")
+
+
 def test_one_file_is_a_table_in_the_folder_above_it(tmp_path: Path) -> None:
     parquet(tmp_path / "t" / "a.parquet")
     parquet(tmp_path / "t" / "b.parquet")

@@ -28,6 +28,7 @@ _THREADS = 16
 _SELF_DESCRIBING = ("parquet", "orc", "avro")
 _LAKE_MARKS = {"_delta_log": "delta", ".hoodie": "hudi"}
 _ICEBERG_MARK = ".metadata.json"
+_SINK_LOG = "_spark_metadata"
 
 
 class LakeTableFound(Exception):
@@ -157,6 +158,7 @@ def open_plain(request: Request) -> PlainSource:
         roots = roots.moved_up()
         store = request.open_store(roots.uri, request.storage_options)
         listed = list_roots(store, roots)
+    _refuse_sinks(roots.uri, listed)
     format = format_named(request.format) if request.format else _format_found(roots.uri, listed, request)
     return PlainSource(roots.uri, roots, store, request, format, [listed])
 
@@ -230,6 +232,16 @@ def _format_found(uri: str, listed: Listed, request: Request) -> Format:
     raise Unsupported(
         f"{uri} mixes {kinds}; give `format`, and `pathGlobFilter` for the files that count", detail="MIXED_FORMATS"
     )
+
+
+def _refuse_sinks(uri: str, listed: Listed) -> None:
+    """A stream that writes files itself says in a log of its own which of them count; the others are of batches that failed."""
+    if any(_SINK_LOG in folder.split("/") for folder in listed.folders):
+        raise Unsupported(
+            f"{uri} is written by a stream of Spark's, whose {_SINK_LOG} says which files count; read it in Spark, or let the stream "
+            "write by foreachBatch or to a lake table",
+            detail="STREAM_SINK",
+        )
 
 
 def _look_for_lakes(uri: str, listed: Listed) -> None:
