@@ -238,8 +238,8 @@ def _refuse_sinks(uri: str, listed: Listed) -> None:
     """A stream that writes files itself says in a log of its own which of them count; the others are of batches that failed."""
     if any(_SINK_LOG in folder.split("/") for folder in listed.folders):
         raise Unsupported(
-            f"{uri} is written by a stream of Spark's, whose {_SINK_LOG} says which files count; read it in Spark, or let the stream "
-            "write by foreachBatch or to a lake table",
+            f"{uri} is written by a stream of Spark's, whose {_SINK_LOG} says which files count; read it in Spark, or let the "
+            "stream write by foreachBatch or to a lake table",
             detail="STREAM_SINK",
         )
 
