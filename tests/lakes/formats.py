@@ -225,3 +225,5 @@ FORMATS: dict[str, type[LakeFormat]] = {
 }
 NAMES = [name for name in FORMATS if name.split()[0] in HERE]
 """Those that can be tested here."""
+IN_SHORT = [name for name in NAMES if name != "iceberg"]
+"""Of Iceberg's two ways to keep deletes in place only the one; what tests both asks for all."""

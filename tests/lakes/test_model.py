@@ -13,7 +13,7 @@ import pytest
 import grebe
 from grebe.indexes.kind import Kind
 from grebe.session.lake_table import LakeTable
-from tests.lakes.formats import COLUMNS, FORMATS, NAMES, LakeFormat
+from tests.lakes.formats import COLUMNS, FORMATS, IN_SHORT, NAMES, LakeFormat
 from tests.spark.served import Served
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def live(served: Served, folder: Path, name: str, seed: int, steps: int) -> None
         life.check()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", IN_SHORT)
 def test_a_short_life(served: Served, folder: Path, name: str) -> None:
     live(served, folder, name, seed=1, steps=4 if name.startswith("hudi") else 8)
 
