@@ -170,3 +170,12 @@ def test_versions_that_are_not_there_are_named(served: Served, folder: Path) -> 
         grebe.open(made.path, version=0, timestamp="2026-01-01")
     with pytest.raises(TableNotFound, match="Delta Lake"):
         grebe.open(str(folder), format="delta")
+
+
+def test_columns_mapped_by_id_are_refused(served: Served, folder: Path) -> None:
+    """The files of such a table may have any names."""
+    made = Made(served, folder, "'delta.columnMapping.mode' = 'id'")
+    with pytest.raises(Unsupported, match="by their ids"):
+        grebe.open(made.path)
+    with pytest.raises(Unsupported, match="by their ids"):
+        served.lake.table(made.path)

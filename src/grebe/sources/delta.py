@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 LOG = "_delta_log"
+_MODE = "delta.columnMapping.mode"
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 
 
@@ -82,6 +83,12 @@ def _opened(uri: str, request: Request, version: Version | None, timestamp: str 
     with _errors(uri):
         newest = DeltaTable(_encoded(uri), storage_options=options or None)
     table = newest if version is None and timestamp is None else _at(newest, uri, version, timestamp)
+    if table.metadata().configuration.get(_MODE) == "id":
+        # Its files may be another format's, with names of their own.
+        raise Unsupported(
+            f"{uri} finds columns by their ids ({_MODE} = id), which Grebe cannot read yet; by name it can",
+            detail="COLUMN_MAPPING",
+        )
     fields = json.loads(table.schema().to_json())["fields"]
     partitions = set(table.metadata().partition_columns)
     columns = delta_columns(fields, partitions)
