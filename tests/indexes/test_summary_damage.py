@@ -144,7 +144,7 @@ def test_a_covered_file_of_which_the_content_says_nothing_must_be_read() -> None
 def test_an_index_without_content_knows_nothing_and_says_so() -> None:
     spec = spec_of(files_of(random.Random(1), 1).whole.schema, SKETCHES, SIEVES)
     files, _, other = made(10)
-    empty = replace(other.state, spec=spec, content=(), covered=FileIds.of([1, 5]))
+    empty = replace(other.state, spec=spec, content=(), covered=FileIds.of([1, 5]), dormant=FileIds.of([]))
     index, by = SummaryIndex.of(empty, other.store), reader()
     index.warm(by, pin=False)
     for text in ASKED:
