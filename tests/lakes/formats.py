@@ -22,7 +22,6 @@ class LakeFormat(ABC):
         self.spark = spark
         self.path = str(folder / f"t{SYSTEM.new_id()[:8]}")
 
-    can_roll_back = True
     readable_without_spark = True
     """Always, whatever was done to it."""
 
@@ -52,9 +51,6 @@ class LakeFormat(ABC):
     def compact(self) -> None: ...
 
     @abstractmethod
-    def roll_back(self, version: Any) -> None: ...
-
-    @abstractmethod
     def version(self) -> Any: ...
 
     @abstractmethod
@@ -62,7 +58,14 @@ class LakeFormat(ABC):
         """The table at a version, in a query."""
 
 
-class Delta(LakeFormat):
+class RollsBack(LakeFormat):
+    """Hudi needs savepoints for it, made before."""
+
+    @abstractmethod
+    def roll_back(self, version: Any) -> None: ...
+
+
+class Delta(RollsBack):
     @property
     def sql(self) -> str:
         return f"delta.`{self.path}`"
@@ -92,7 +95,7 @@ class Delta(LakeFormat):
         return f"{self.sql} VERSION AS OF {version}"
 
 
-class Iceberg(LakeFormat):
+class Iceberg(RollsBack):
     format_version = 2
 
     def __init__(self, spark: "SparkSession", folder: Path) -> None:
@@ -149,7 +152,6 @@ class IcebergV3(Iceberg):
 
 class Hudi(LakeFormat):
     table_type = "COPY_ON_WRITE"
-    can_roll_back = False
 
     @property
     def sql(self) -> str:
@@ -196,9 +198,6 @@ class Hudi(LakeFormat):
         """A file group is rewritten by what touches it: the same rows again."""
         some = self.spark.read.format("hudi").load(self.path).select("k", "w", "v", "s").where("w = 1")
         self._write(some, "upsert")
-
-    def roll_back(self, version: Any) -> None:
-        raise NotImplementedError("Hudi's savepoints are not tested")
 
     def version(self) -> str:
         from grebe.sources import open_source

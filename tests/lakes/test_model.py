@@ -13,7 +13,7 @@ import pytest
 import grebe
 from grebe.indexes.kind import Kind
 from grebe.session.lake_table import LakeTable
-from tests.lakes.formats import COLUMNS, FORMATS, IN_SHORT, NAMES, LakeFormat
+from tests.lakes.formats import COLUMNS, FORMATS, IN_SHORT, NAMES, LakeFormat, RollsBack
 from tests.spark.served import Served
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Life:
         self.changed()
 
     def roll_back(self) -> None:
+        assert isinstance(self.lake, RollsBack)
         version, rows = self.chance.choice(self.versions)
         self.lake.roll_back(version)
         self.rows = list(rows)
@@ -143,7 +144,7 @@ class Life:
 
     def step(self) -> None:
         of_table = [self.append, self.append, self.delete_rows, self.compact, self.overwrite]
-        if self.lake.can_roll_back:
+        if isinstance(self.lake, RollsBack):
             of_table.append(self.roll_back)
         of_indexes = [self.create, self.create, self.refresh, self.refresh, self.optimize, self.delete_index]
         of_indexes += [self.restore, self.vacuum]

@@ -18,21 +18,21 @@ from grebe.formats import Column
 from grebe.formats.reading import columns_of
 from grebe.sources.lake import (
     LakeFiles,
+    LakeKind,
     LakeVersion,
     Numbers,
     moment,
     needs,
     no_such_version,
     require_one,
-    the_path,
     uri_of,
 )
+from grebe.sources.marks import MARKS
 from grebe.sources.protocol import Deleted, Request, Version
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-LOG = "_delta_log"
 _MODE = "delta.columnMapping.mode"
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 
@@ -67,16 +67,9 @@ class DeltaSource(LakeVersion):
         }
 
 
-class DeltaKind:
-    def recognises(self, request: Request) -> bool:
-        return False  # the listing of plain files tells, at no cost
-
-    def open(self, request: Request) -> DeltaSource:
-        return _opened(canonical_uri(the_path(request, "Delta Lake")), request, request.version, request.timestamp)
-
-
-def _opened(uri: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> DeltaSource:
+def _opened(given: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> DeltaSource:
     require_one(version, timestamp)
+    uri = canonical_uri(given)
     with needs("deltalake", "delta"):
         from deltalake import DeltaTable
     options = {name.lower(): value for name, value in request.storage_options.items()}
@@ -195,7 +188,7 @@ def _errors(uri: str) -> Iterator[None]:
         yield
     except TableNotFoundError as error:
         raise TableNotFound(
-            f"{uri} is no table of Delta Lake: it has no {LOG} that can be read", detail="DELTA"
+            f"{uri} is no table of Delta Lake: it has no {MARKS[DeltaSource.kind]} that can be read", detail="DELTA"
         ) from error
     except DeltaProtocolError as error:
         raise Unsupported(f"{uri} asks of its readers what deltalake cannot do: {error}", detail="DELTA") from error
@@ -206,4 +199,4 @@ def _errors(uri: str) -> Iterator[None]:
         ) from error
 
 
-KIND = DeltaKind()
+KIND = LakeKind("Delta Lake", _opened)

@@ -14,13 +14,13 @@ from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.formats import Column, DataFile
 from grebe.formats.spark_types import spark_type, type_json, type_text
-from grebe.sources.lake import LakeFiles, LakeVersion, moment, needs, no_such_version, require_one, the_path, uri_of
+from grebe.sources.lake import LakeFiles, LakeKind, LakeVersion, moment, needs, no_such_version, require_one, uri_of
+from grebe.sources.marks import MARKS
 from grebe.sources.protocol import Deleted, Request, Version
 
 if TYPE_CHECKING:
     from hudi import HudiFileSlice, HudiInstant, HudiTable
 
-FOLDER = ".hoodie"
 _DROPPED = "hoodie.datasource.write.drop.partition.columns"
 _BASE_FORMAT = "hoodie.table.base.file.format"
 
@@ -48,16 +48,9 @@ class HudiSource(LakeVersion):
         return super().data_files(files)
 
 
-class HudiKind:
-    def recognises(self, request: Request) -> bool:
-        return False  # the listing of plain files tells, at no cost
-
-    def open(self, request: Request) -> HudiSource:
-        return _opened(canonical_uri(the_path(request, "Hudi")), request, request.version, request.timestamp)
-
-
-def _opened(uri: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> HudiSource:
+def _opened(given: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> HudiSource:
     require_one(version, timestamp)
+    uri = canonical_uri(given)
     with needs("hudi", "hudi"):
         from hudi import HudiReadOptions, HudiTableBuilder
     with _errors(uri):
@@ -129,11 +122,12 @@ def _errors(uri: str) -> Iterator[None]:
             raise
         if any(sign in str(error) for sign in ("hoodie.properties", "hoodie.table.name")):
             raise TableNotFound(
-                f"{uri} is no table of Hudi: it has no {FOLDER}/hoodie.properties that can be read", detail="HUDI"
+                f"{uri} is no table of Hudi: it has no {MARKS[HudiSource.kind]}/hoodie.properties that can be read",
+                detail="HUDI",
             ) from error
         raise StoreUnreachable(
             f"the timeline of {uri} could not be read; look at its store and storage_options", detail="HUDI"
         ) from error
 
 
-KIND = HudiKind()
+KIND = LakeKind("Hudi", _opened)

@@ -24,14 +24,15 @@ from grebe.sources.iceberg_schema import iceberg_columns, stored_fields
 from grebe.sources.lake import (
     DeletedRows,
     LakeFiles,
+    LakeKind,
     LakeVersion,
     Numbers,
     moment,
     needs,
     no_such_version,
     require_one,
-    the_path,
 )
+from grebe.sources.marks import ICEBERG_SUFFIX, MARKS
 from grebe.sources.protocol import Deleted, Request, Version
 from grebe.store.protocol import ObjectMissing, Store
 
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-METADATA = "metadata"
-_SUFFIX = ".metadata.json"
+METADATA = MARKS["iceberg"]
 _NUMBERED = re.compile(r"(?:v(\d+)|(\d+)-.*?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _AT_ONCE = 8
 
@@ -90,14 +90,6 @@ class IcebergSource(LakeVersion):
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
-class IcebergKind:
-    def recognises(self, request: Request) -> bool:
-        return False  # the listing of plain files tells, at no cost
-
-    def open(self, request: Request) -> IcebergSource:
-        return _opened(the_path(request, "Iceberg"), request, request.version, request.timestamp)
-
-
 def _opened(given: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> IcebergSource:
     require_one(version, timestamp)
     with needs("pyiceberg", "iceberg"):
@@ -129,10 +121,10 @@ def _metadata(given: str, request: Request) -> "TableMetadata":
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.serializers import FromInputFile
 
-    if "/" not in given and "." in given and not given.endswith(_SUFFIX):
+    if "/" not in given and "." in given and not given.endswith(ICEBERG_SUFFIX):
         return _from_catalog(given, request)
     path = canonical_uri(given)
-    if path.endswith(_SUFFIX) or path.endswith(f"{_SUFFIX}.gz"):
+    if path.endswith(ICEBERG_SUFFIX) or path.endswith(f"{ICEBERG_SUFFIX}.gz"):
         newest = path
     else:
         newest = f"{path}/{METADATA}/{_newest(request.open_store(path, request.storage_options))}"
@@ -152,7 +144,7 @@ def _newest(store: Store) -> str:
     numbered = [(int(found[1] or found[2]), name) for name in names if (found := _NUMBERED.fullmatch(name))]
     if not numbered:
         raise TableNotFound(
-            f"{store.uri} is no table of Iceberg: its folder {METADATA} has no *{_SUFFIX}", detail="ICEBERG"
+            f"{store.uri} is no table of Iceberg: its folder {METADATA} has no *{ICEBERG_SUFFIX}", detail="ICEBERG"
         )
     last = max(number for number, _ in numbered)
     newest = sorted(name for number, name in numbered if number == last)
@@ -248,4 +240,4 @@ def _positions(kept: "IcebergFile", uri: str, request: Request, store: Store) ->
     return np.asarray(numbers.to_numpy(), np.int64)
 
 
-KIND = IcebergKind()
+KIND = LakeKind("Iceberg", _opened)

@@ -142,14 +142,25 @@ class DeletedRows(Mapping[int, Numbers]):
         return len(self.told)
 
 
-def the_path(request: Request, format: str) -> str:
-    """A table of a lake format lies at one place."""
-    if len(request.paths) != 1:
-        raise Unsupported(
-            f"a table of {format} is one path, and {len(request.paths)} were given; open each by itself",
-            detail="SEVERAL_PATHS",
-        )
-    return request.paths[0]
+@dataclass(frozen=True)
+class LakeKind:
+    """How a lake format is opened: `opened` takes the path as given, the request, and a version or a time."""
+
+    name: str
+    """For people."""
+    opened: Callable[[str, Request, Version | None, str | datetime | None], LakeVersion]
+
+    def recognises(self, request: Request) -> bool:
+        return False  # what lies in the folder tells, see `marks`
+
+    def open(self, request: Request) -> LakeVersion:
+        """A table of a lake format lies at one place."""
+        if len(request.paths) != 1:
+            raise Unsupported(
+                f"a table of {self.name} is one path, and {len(request.paths)} were given; open each by itself",
+                detail="SEVERAL_PATHS",
+            )
+        return self.opened(request.paths[0], request, request.version, request.timestamp)
 
 
 def moment(timestamp: str | datetime) -> datetime:

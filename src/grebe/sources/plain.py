@@ -17,6 +17,7 @@ from grebe.formats.registry import data_suffix
 from grebe.formats.unite import merged_columns
 from grebe.sources.globs import name_pattern
 from grebe.sources.listing import Listed, Roots, data_rows, list_roots
+from grebe.sources.marks import ICEBERG_SUFFIX, MARKS
 from grebe.sources.partitions import Partitioning, partition_array, partitioning
 from grebe.sources.protocol import Deleted, Request, Version
 from grebe.store.protocol import Store
@@ -26,8 +27,6 @@ _LOCAL_SETTLING_MS = 20
 _REMOTE_SETTLING_MS = 2000
 _THREADS = 16
 _SELF_DESCRIBING = ("parquet", "orc", "avro")
-_LAKE_MARKS = {"_delta_log": "delta", ".hoodie": "hudi"}
-_ICEBERG_MARK = ".metadata.json"
 _SINK_LOG = "_spark_metadata"
 
 
@@ -248,11 +247,11 @@ def _look_for_lakes(uri: str, listed: Listed) -> None:
     """A table at the path itself is one for its own source; one somewhere below is none of ours to mix in."""
     for number, folder in enumerate(listed.folders):
         parts = folder.split("/")
-        found = next((lake for mark, lake in _LAKE_MARKS.items() if mark in parts), None)
-        if found is None and parts[-1] == "metadata":
+        found = next((lake for lake, mark in MARKS.items() if lake != "iceberg" and mark in parts), None)
+        if found is None and parts[-1] == MARKS["iceberg"]:
             inside = listed.names.filter(pa.array(listed.folder_of == number))
-            found = "iceberg" if pc.any(pc.ends_with(inside, _ICEBERG_MARK)).as_py() else None
-        if found is not None and (parts[0] in _LAKE_MARKS or parts == ["metadata"]):
+            found = "iceberg" if pc.any(pc.ends_with(inside, ICEBERG_SUFFIX)).as_py() else None
+        if found is not None and parts[0] == MARKS[found]:
             raise LakeTableFound(found)
         if found is not None:
             raise Unsupported(

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import EntryPoint, entry_points
 from os import PathLike, fspath
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -15,9 +14,7 @@ from grebe.formats import Column
 from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import spark_type, type_text
 from grebe.sources import delta, hudi, iceberg
-from grebe.sources.delta import LOG
-from grebe.sources.hudi import FOLDER
-from grebe.sources.iceberg import METADATA
+from grebe.sources.marks import lake_in
 from grebe.sources.plain import LakeTableFound, open_plain
 from grebe.sources.protocol import Request, Source, SourceKind, Version
 from grebe.store.opening import open_store
@@ -71,14 +68,11 @@ def open_source(
 
 
 def _lake_on_disk(request: Request) -> str:
-    """The lake format of a local folder, which costs nothing to see; empty if it has none. Elsewhere the listing tells."""
+    """The lake format of a local folder, which costs next to nothing to see; empty if it has none. Elsewhere the listing tells."""
     uri = canonical_uri(request.paths[0])
     if len(request.paths) > 1 or not uri.startswith("file://"):
         return ""
-    folder = Path(uri.removeprefix("file://"))
-    marks = {"delta": folder / LOG, "hudi": folder / FOLDER}
-    found = next((lake for lake, mark in marks.items() if mark.is_dir()), "")
-    return found or ("iceberg" if any((folder / METADATA).glob("*.metadata.json")) else "")
+    return lake_in(request.open_store(uri, request.storage_options)) or ""
 
 
 def _columns(schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None) -> tuple[Column, ...] | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from grebe.errors import GrebeError
 from grebe.files import canonical_uri
+from grebe.sources.marks import lake_in
 from grebe.sources.registry import LAKES
 from grebe.spark.lake_source import lake_source
 from grebe.spark.shim import load
@@ -15,9 +16,6 @@ from grebe.spark.stores import store_for
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# What lies in the folder of a lake table, and in no other.
-_MARKS = {"delta": "_delta_log", "hudi": ".hoodie", "iceberg": "metadata"}
-_ICEBERG_MARK = ".metadata.json"
 _GLOB = "*?[{"
 
 
@@ -45,11 +43,6 @@ def _lake_at(session: "SparkSession", path: str) -> str | None:
     if any(sign in path for sign in _GLOB):
         return None
     try:
-        store = store_for(session, canonical_uri(path))
-        for lake, mark in _MARKS.items():
-            found = (one.path for one in store.list(mark))
-            if any(lake != "iceberg" or name.endswith(_ICEBERG_MARK) for name in found):
-                return lake
+        return lake_in(store_for(session, canonical_uri(path)))
     except GrebeError:
         return None
-    return None
