@@ -86,6 +86,13 @@ def configured(session: "SparkSession", settings: Mapping[str, str]) -> Iterator
                 session.conf.set(name, old)
 
 
+def drop_views(session: "SparkSession") -> None:
+    """All temporary views of the session."""
+    for row in session.sql("SHOW VIEWS").collect():
+        if row.isTemporary:
+            session.catalog.dropTempView(row.viewName)
+
+
 def use_s3(session: "SparkSession", server: S3Server) -> None:
     """Lets the session read and write `s3a://` on this server, from now on."""
     configuration = session.sparkContext._jsc.hadoopConfiguration()

@@ -1,6 +1,7 @@
 """Fixtures that all tests share: the real servers, one of each for a whole run, and one Spark a worker."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from testbed.recipes import StoreRecipe
 from testbed.s3 import S3Server
 from testbed.s3 import s3_server as start_s3
 from testbed.sharing import shared
-from testbed.spark import spark_session
+from testbed.spark import drop_views, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +56,14 @@ def azure_server(run_folder: Path) -> Iterator[AzureServer]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     with spark_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(scope="module", autouse=True)
+def views_end_with_their_module() -> "Iterator[None]":
+    """All tests of a worker share one session, where a view that is left behind hides another module's table."""
+    yield
+    if (sql := sys.modules.get("pyspark.sql")) and (session := sql.SparkSession.getActiveSession()):
+        drop_views(session)
 
 
 @pytest.fixture
