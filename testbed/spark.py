@@ -30,6 +30,7 @@ def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "I
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.driver.extraClassPath": os.pathsep.join(map(str, (*maven.s3a_jars(), *maven.lake_jars()))),
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "2",

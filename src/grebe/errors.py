@@ -15,10 +15,12 @@ def _upper_snake(name: str) -> str:
 class GrebeError(Exception):
     """Base of all errors. `detail` refines the code: `Conflict("…", detail="LOST_RACE").code == "CONFLICT_LOST_RACE"`."""
 
-    def __init__(self, message: str, *, detail: str = "") -> None:
+    def __init__(self, message: str, *, detail: str = "", position: int | None = None) -> None:
         super().__init__(message)
         base = _upper_snake(type(self).__name__)
         self.code: str = f"{base}_{detail}" if detail else base
+        self.position = position
+        """Where in a text of SQL, in characters from 0, if it is about one."""
 
     def __str__(self) -> str:
         return f"[{self.code}] {super().__str__()}"
@@ -56,6 +58,10 @@ class TableNotFound(GrebeError):
 
 class InvalidPredicate(GrebeError):
     """The predicate cannot be parsed, or names what is not there."""
+
+
+class InvalidStatement(GrebeError):
+    """A statement on indexes cannot be parsed."""
 
 
 class WrongState(GrebeError):

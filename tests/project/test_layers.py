@@ -18,7 +18,7 @@ LAYERS = [
     ["advisor"],
     ["maintenance"],
     ["spark", "lookup"],
-    ["planner"],
+    ["planner", "sql"],
     ["indexes"],
     ["sources", "log", "predicate"],
     ["formats"],

@@ -32,6 +32,7 @@ public final class Bridge {
   final Known known = new Known();
   final Counters counters = new Counters();
   final Map<Long, List<Scanned>> questions = new ConcurrentHashMap<>();
+  private final Map<Long, SparkSession> sessions = new ConcurrentHashMap<>();
   private final AtomicLong numbers = new AtomicLong();
   private final Watch watch = new Watch();
   private final Losses losses = new Losses(this);
@@ -64,7 +65,7 @@ public final class Bridge {
       }
     }
     try {
-      HintParser.install(session);
+      SqlParser.install(session);
       reachLater(session);
     } catch (ReflectiveOperationException problem) {
       failed(problem);
@@ -90,7 +91,7 @@ public final class Bridge {
 
   public void detach(SparkSession session) throws ReflectiveOperationException {
     everywhere = false;
-    HintParser.remove(session);
+    SqlParser.remove(session);
     if (watched.remove(session)) {
       session.listenerManager().unregister(watch);
       if (watched.isEmpty()) {
@@ -163,6 +164,27 @@ public final class Bridge {
       throw new IllegalStateException("the planner failed: " + answer.substring(1));
     }
     return answer;
+  }
+
+  /** What Python says to a statement of a session's: how it reads it (`parse`), or what came of it (`run`). */
+  String aboutStatement(String what, String text, SparkSession session) {
+    long number = numbers.incrementAndGet();
+    sessions.put(number, session);
+    try {
+      String question = new Json().open().key("statement").text(text).key("what").text(what).close().toString();
+      String answer = answer(number, question);
+      if (answer.startsWith("!")) {
+        throw new IllegalStateException("a fault in Grebe: " + answer.substring(1));
+      }
+      return answer;
+    } finally {
+      sessions.remove(number);
+    }
+  }
+
+  /** The session whose statement a question is about. */
+  public SparkSession sessionOf(long question) {
+    return sessions.get(question);
   }
 
   void asked(long number) {

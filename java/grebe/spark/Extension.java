@@ -2,11 +2,13 @@ package grebe.spark;
 
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -18,6 +20,7 @@ public final class Extension extends AbstractFunction1<SparkSessionExtensions, B
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     extensions.injectPreCBORule((scala.Function1) new Builder());
+    extensions.injectParser((scala.Function2) new OverParser());
     return BoxedUnit.UNIT;
   }
 
@@ -25,6 +28,13 @@ public final class Extension extends AbstractFunction1<SparkSessionExtensions, B
     @Override
     public Rule apply(SparkSession session) {
       return new Arrival(session);
+    }
+  }
+
+  private static final class OverParser extends AbstractFunction2<SparkSession, ParserInterface, ParserInterface> {
+    @Override
+    public ParserInterface apply(SparkSession session, ParserInterface parser) {
+      return SqlParser.over(session, parser);
     }
   }
 

@@ -16,6 +16,7 @@ from grebe.cli.spark_work import progress, spark_for, spark_options
 from grebe.cli.tables import SHOWN, names_in, pairs
 from grebe.cli.verb import Verb
 from grebe.indexes.kind import Kind, KindType
+from grebe.indexes.making import fields_of, kind_made
 from grebe.indexes.registry import kind_named, kinds
 from grebe.log.describe import IndexInfo
 from grebe.maintenance.optimize import MODES as OPTIMIZE_MODES
@@ -32,13 +33,6 @@ _ABOUT = {
 }
 
 
-def _fields(kind: KindType) -> dict[str, Any]:
-    """The fields of a kind that options are made of, with their types."""
-    hints = typing.get_type_hints(kind)
-    fields: Sequence[dataclasses.Field[Any]] = dataclasses.fields(kind)  # type: ignore[arg-type]  # every kind is a dataclass
-    return {field.name: hints[field.name] for field in fields if field.name != "name"}
-
-
 def _option(name: str, hint: Any) -> Callable[[Any], Any]:
     types = typing.get_args(hint) or (hint,)
     flag, about = name.replace("_", "-"), _ABOUT.get(name)
@@ -51,7 +45,7 @@ def _option(name: str, hint: Any) -> Callable[[Any], Any]:
 
 def _kind_options(function: Any) -> Any:
     """One option for each field of any kind."""
-    hints = {name: hint for kind in kinds().values() for name, hint in _fields(kind).items()}
+    hints = {name: hint for kind in kinds().values() for name, hint in fields_of(kind).items()}
     for name, hint in reversed(hints.items()):
         function = _option(name, hint)(function)
     choice = click.Choice(list(kinds()), case_sensitive=False)
@@ -85,7 +79,7 @@ def table_options(function: Any) -> Any:
 @click.pass_obj
 def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked: Any) -> None:
     """Create the index NAME on TABLE: a path, or a name of Spark's catalog."""
-    given = {option: asked.pop(option) for kind in kinds().values() for option in _fields(kind) if option in asked}
+    given = {option: asked.pop(option) for kind in kinds().values() for option in fields_of(kind) if option in asked}
     kind = _made(kind_named(kind_name), name, given)
     with opened_in_spark(f"Creating {name}", **asked) as table:
         infos = table.create(kind, replace=replace)
@@ -135,16 +129,11 @@ def optimize(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any)
 
 
 def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:
-    fields = _fields(kind)
+    fields = fields_of(kind)
     said = {option: value for option, value in given.items() if value is not None}
     for option in said.keys() - fields.keys():
         raise click.UsageError(f"--{option.replace('_', '-')} is no option of the kind {kind.kind}")
-    values = {option: _value(value, fields[option]) for option, value in said.items()}
-    try:
-        made: Kind = kind(name, **values)  # type: ignore[operator]  # the class of a kind
-    except TypeError as lacking:
-        raise click.UsageError(f"the kind {kind.kind} needs more: {lacking}") from lacking
-    return made
+    return kind_made(kind, name, {option: _value(value, fields[option]) for option, value in said.items()})
 
 
 def _value(value: Any, hint: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from grebe.errors import GrebeError, SourceChanged, StoreRefused, UnreadableFile
+from grebe.spark.conditions import condition_of
 
 _GONE = ("FileNotFoundException", "FILE_NOT_EXIST", "NoSuchFileException")
 _REFUSED = ("AccessControlException", "AccessDeniedException", "Permission denied", "Mkdirs failed")
@@ -25,7 +26,7 @@ def spark_errors(what: str, folder: str) -> Iterator[None]:
 
 def _ours(problem: Exception, what: str, folder: str) -> GrebeError:
     text = str(problem)
-    said = f"{what} failed in Spark ({_class_of(problem)})"
+    said = f"{what} failed in Spark ({condition_of(problem)})"
     if any(sign in text for sign in _REFUSED):
         return StoreRefused(
             f"{said}: {folder} cannot be written to; change its permissions, or keep the indexes elsewhere with location=…",
@@ -38,11 +39,3 @@ def _ours(problem: Exception, what: str, folder: str) -> GrebeError:
     if any(sign in text for sign in _UNREADABLE):
         return UnreadableFile(f"{said}: a data file cannot be read; the cause of this error names it", detail="SPARK")
     return GrebeError(f"{said}; the cause of this error says why", detail="SPARK")
-
-
-def _class_of(problem: Exception) -> str:
-    for name in ("getCondition", "getErrorClass"):
-        getter = getattr(problem, name, None)
-        if getter is not None and (found := getter()):
-            return str(found)
-    return type(problem).__name__

@@ -30,7 +30,7 @@ class Cursor:
     def advance(self) -> Token:
         token = self.here
         if token.kind == "end":
-            self.fail("the predicate ends too early")
+            self.fail("the text ends too early")
         self.at += 1
         return token
 

@@ -5,11 +5,12 @@ from the right. It is used, through `opaque_sql`, for what lies beyond the gramm
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from grebe.errors import InvalidPredicate
+from grebe.errors import GrebeError, InvalidPredicate
 
 Kind: TypeAlias = OneOf["word", "name", "number", "string", "raw", "hex", "sign", "end"]
 
@@ -54,14 +55,18 @@ class Token:
         return self.kind == "sign" and self.text in signs
 
 
-def tokens(text: str) -> list[Token]:
-    """All tokens, the last of kind `end`."""
+def syntax_error(position: int, problem: str) -> GrebeError:
+    return InvalidPredicate(f"cannot parse the predicate at character {position + 1}: {problem}", detail="SYNTAX")
+
+
+def tokens(text: str, error: Callable[[int, str], GrebeError] = syntax_error) -> list[Token]:
+    """All tokens, the last of kind `end`. `error` makes what is raised where a character means nothing."""
     found: list[Token] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise syntax_error(position, _lexical_problem(text[position]))
+            raise error(position, _lexical_problem(text[position]))
         kind = match.lastgroup
         if kind != "blank":
             found.append(Token(kind, match[0], position))  # type: ignore[arg-type]  # the group names are the kinds
@@ -73,10 +78,6 @@ def _lexical_problem(character: str) -> str:
     if character in "'\"`":
         return "a quote is opened here and not closed"
     return "this character means nothing in SQL"
-
-
-def syntax_error(position: int, problem: str) -> InvalidPredicate:
-    return InvalidPredicate(f"cannot parse the predicate at character {position + 1}: {problem}", detail="SYNTAX")
 
 
 def string_value(token: Token) -> str:

@@ -11,6 +11,7 @@ from grebe.planner.explain import Actual, Explanation
 from grebe.planner.reasons import Code, Reason
 from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
+from grebe.session.statements import answer
 from grebe.spark.attaching import Attached, attached, classic
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 class Lake:
     """The indexes of a Spark session's queries. Made by `attach`."""
 
-    def __init__(self, session: "SparkSession", config: Config) -> None:
-        self._session = session
-        self._config = config
-        self._spark: Attached = attached(session, config)
+    def __init__(self, spark: Attached) -> None:
+        self._session = spark.session
+        self._config = spark.config
+        self._spark = spark
 
     def __repr__(self) -> str:
         return f"Lake(enabled={self.enabled}, tables={self.tables()!r})"
@@ -108,8 +109,12 @@ class Lake:
         ]
 
 
+def _statement(spark: Attached, what: str, text: str) -> str:
+    return answer(Lake(spark), what, text)
+
+
 def attach(spark: "SparkSession", config: Config | None = None) -> Lake:
     """Queries of this session use indexes from now on. Doing it again gives another handle on the same."""
     session = classic(spark)
     settings = {name: value for name, value in session.sparkContext.getConf().getAll() if name.startswith(SPARK_PREFIX)}
-    return Lake(session, Config.load({}, config=config, spark_conf=settings))
+    return Lake(attached(session, Config.load({}, config=config, spark_conf=settings), _statement))

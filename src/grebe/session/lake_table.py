@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Changed = Callable[[str, str | None], None]
 """Told of a table's URI and of its location= after each commit, so that queries look at the log again."""
-# Their files do not say how they are to be read, so a path alone means: as when the first index was created.
+# Their files do not say how they are to be read, so a path without options means: as when the first index was created.
 _READ_AS_RECORDED = ("csv", "json")
 
 
@@ -58,8 +58,8 @@ class LakeTable:
         self._config = config or Config.load({})
         self._location = None if location is None else canonical_uri(location)
         self._told = changed
-        if isinstance(source, str) and format is None and not options and _is_path(source):
-            source = self._as_recorded(source)
+        if isinstance(source, str) and format in (None, *_READ_AS_RECORDED) and not options and _is_path(source):
+            source = self._as_recorded(source, format)
         self._source = spark_source(session, source, format, options)
         self._place = self._place_of(self._source.uri)
         if location is not None:
@@ -189,13 +189,13 @@ class LakeTable:
     def _store(self, uri: str) -> Store:
         return store_for(self._session, uri)
 
-    def _as_recorded(self, path: str) -> "str | DataFrame":
+    def _as_recorded(self, path: str, format: str | None) -> "str | DataFrame":
         """The path, or what reads it as the log remembers."""
         log = self._place_of(canonical_uri(path)).find()
         if log is None or log.state.table is None or not log.state.table.reading:
             return path
         reading = Reading.from_dict(log.state.table.reading)
-        if reading.format not in _READ_AS_RECORDED:
+        if reading.format not in _READ_AS_RECORDED or format not in (None, reading.format):
             return path
         return _reader(self._session, reading).load(path)
 

@@ -1,7 +1,7 @@
 """What holds a session and Grebe together: the rule in its optimizer, the planner that answers it, what the user says to both."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,29 +17,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+Statement = Callable[["Attached", str, str], str]
+"""What to do with a statement on indexes of a session (`parse` or `run`, and its text), and what came of it, as JSON."""
+
+
 class Attached:
     """One JVM session with the rule in it."""
 
     def __init__(self, session: "SparkSession", shim: Shim, planning: Planning) -> None:
-        self._session = session
+        self.session = session
         self._shim = shim
         self._planning = planning
 
     @property
+    def config(self) -> Config:
+        return self._planning.config
+
+    @property
     def enabled(self) -> bool:
-        return bool(self._shim.bridge.isEnabled(self._session._jsparkSession))
+        return bool(self._shim.bridge.isEnabled(self.session._jsparkSession))
 
     @enabled.setter
     def enabled(self, on: bool) -> None:
-        self._shim.bridge.setEnabled(self._session._jsparkSession, on)
+        self._shim.bridge.setEnabled(self.session._jsparkSession, on)
 
     def detach(self) -> None:
-        self._shim.bridge.detach(self._session._jsparkSession)
+        self._shim.bridge.detach(self.session._jsparkSession)
 
     def changed(self, table: str, location: str | None = None) -> None:
         if location is not None:
             self._planning.tables.located(table, location)
-        self._planning.tables.changed()
+        self._planning.tables.changed(table)
 
     def tables(self) -> list[str]:
         return sorted(found.table.uri for found in self._planning.tables.known())
@@ -81,12 +89,17 @@ class Attached:
         return plans, planned
 
 
-def attached(session: "SparkSession", config: Config) -> Attached:
-    """Puts the rule into the session, once; a second call brings other settings for everyone. `session` is a classic one."""
+def attached(session: "SparkSession", config: Config, statement: Statement) -> Attached:
+    """Puts the rule into the session, once; a second call brings other settings for everyone. `session` is a classic one.
+    `statement` answers for the statements on indexes of all sessions."""
     shim = load(session)
     if shim.planning is None:
-        shim.planning = Planning(shim, Tables(session, shim, config), config)
-        shim.answer_with(shim.planning.answer)
+        shim.planning = planning = Planning(shim, Tables(session, shim, config), config)
+        shim.answer_with(
+            lambda question: planning.answer(
+                question, lambda of, *asked: statement(Attached(of, shim, planning), *asked)
+            )
+        )
     shim.planning.configure(config)
     shim.bridge.attach(session._jsparkSession)
     shim.bridge.setEnabledByDefault(config.enabled)

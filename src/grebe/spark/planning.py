@@ -6,9 +6,9 @@ The only state is what was found of tables, and the explanations that somebody w
 import json
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grebe.config import Config
 from grebe.errors import GrebeError
@@ -29,11 +29,17 @@ from grebe.spark.read_plan import SETTINGS, read_plan
 from grebe.spark.shim import Shim
 from grebe.spark.tables import NOTHING_SECONDS, Found, Tables
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _logger = logging.getLogger("grebe.spark")
 # The file index of a catalog's table, after partitions were left out by the query's filters.
 _PRUNED = ".PrunedInMemoryFileIndex"
 _NO_READING = Reading("", (), ())
 _NO_FILES = FileIds.of_ranges(())
+
+
+Statement = Callable[["SparkSession", str, str], str]
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Planning:
     def __init__(self, shim: Shim, tables: Tables, config: Config) -> None:
         self.tables = tables
         self._shim = shim
-        self._config = config
+        self.config = config
         self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self._cores = int(shim.context.defaultParallelism)
         self._parts: dict[str, str] = {}
@@ -58,13 +64,13 @@ class Planning:
         shim.bridge.setSettings(shim.java_list([*readings.SETTINGS, *SETTINGS]))
 
     def configure(self, config: Config) -> None:
-        if config.cache_bytes != self._config.cache_bytes:
+        if config.cache_bytes != self.config.cache_bytes:
             self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
-        self._config = config
+        self.config = config
         self.tables.configure(config)
 
-    def answer(self, question: str) -> str:
-        """The text that `Rewriting` carries out; empty: leave the plan as it is."""
+    def answer(self, question: str, statement: Statement) -> str:
+        """The text that `Rewriting` carries out; empty: leave the plan as it is. `statement` answers for statements on indexes."""
         number, _, text = question.partition(" ")
         if number == "lost":
             self.tables.lost(text)
@@ -74,6 +80,8 @@ class Planning:
             self._parts[number] = self._parts.get(number, "") + text
             return ""
         asked = json.loads(self._parts.pop(number, "") + text)
+        if "statement" in asked:
+            return statement(self._session_of(int(number)), asked["what"], asked["statement"])
         if "values" in asked:
             return self._by_keys(json.loads(asked["lookup"]), asked["values"])
         found: dict[int, Found] = {}
@@ -83,11 +91,16 @@ class Planning:
         tables = {one.table.uri: one.table for one in found.values()}
         if not tables and not asked["token"]:
             return ""
-        decision = choose(query, tables, self._config, why=bool(asked["token"]), inquiry=self._inquiry)
+        decision = choose(query, tables, self.config, why=bool(asked["token"]), inquiry=self._inquiry)
         as_of = tuple(dict.fromkeys(relation.as_of for relation in query.relations if relation.as_of))
         decision = replace(decision, as_of=as_of) if as_of else decision
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
+
+    def _session_of(self, question: int) -> "SparkSession":
+        from pyspark.sql import SparkSession
+
+        return SparkSession(self._shim.context, self._shim.bridge.sessionOf(question))
 
     def _by_keys(self, lookup: Mapping[str, Any], values: list[str | bool]) -> str:
         """Which files hold none of the keys that a join has found. Whatever version of the index knows a file knows it right."""
@@ -145,7 +158,7 @@ class Planning:
             obstacle = _obstacle(Code.UNSUPPORTED_RELATION, name, what=problem.code)
             return replace(relation, table=table.table.uri, obstacle=obstacle)
         lake = readings.lake_of(described)
-        seen = table.state.seen if self._config.consistency == "snapshot" else None
+        seen = table.state.seen if self.config.consistency == "snapshot" else None
         files = described.get("matched", {})
         if (files.get("snapshot"), files.get("registered")) != (table.snapshot, table.registered):
             files = json.loads(self._shim.bridge.match(question, number, table.snapshot))

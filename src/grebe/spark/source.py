@@ -17,6 +17,7 @@ from grebe.formats.registry import format_of_file
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
 from grebe.sources.partitions import partition_array, partitioning
 from grebe.spark import readings
+from grebe.spark.conditions import condition_of
 from grebe.spark.shim import Shim
 from grebe.spark.stores import hadoop_uri
 
@@ -151,8 +152,8 @@ def frame_of(
         return session.read.format(format or _format_at(source)).options(**options).load(source)
     except AnalysisException as problem:
         raise TableNotFound(
-            f"{source} is neither a path that Spark can read nor a table of its catalog ({_class_of(problem)}); give the path, the "
-            "name, and format= if the files do not tell it",
+            f"{source} is neither a path that Spark can read nor a table of its catalog ({condition_of(problem)}); give the path, "
+            "the name, and format= if the files do not tell it",
             detail="NOT_READABLE",
         ) from problem
 
@@ -189,11 +190,6 @@ def common_root(roots: Sequence[str]) -> str:
 
 def _spoken(source: "str | DataFrame") -> str:
     return source if isinstance(source, str) else "the DataFrame"
-
-
-def _class_of(problem: Any) -> str:
-    getter = getattr(problem, "getCondition", None) or problem.getErrorClass
-    return str(getter() or type(problem).__name__)
 
 
 def arrow_bytes(

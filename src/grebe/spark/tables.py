@@ -203,6 +203,8 @@ class Tables:
         self._by_place: dict[str, _Followed] = {}
         self._by_root: dict[str, tuple[float, str | None]] = {}
         self._extra: dict[str, str] = {}
+        self._touched: set[str] = set()
+        """Tables that a verb of this session was on, whether or not a query has met them."""
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="grebe-logs")
 
     def find(self, roots: Sequence[str]) -> Found | None:
@@ -228,11 +230,12 @@ class Tables:
         """The indexes of this table lie at a place that nobody would look at by himself."""
         with self._lock:
             self._extra[table] = location
-        self.changed()
 
-    def changed(self) -> None:
+    def changed(self, table: str | None = None) -> None:
         """Something was created, refreshed or deleted through this session: look again."""
         with self._lock:
+            if table is not None:
+                self._touched.add(table)
             self._by_root.clear()
             followed = list(self._by_place.values())
         for log in followed:
@@ -264,6 +267,8 @@ class Tables:
     def known(self) -> list[Found]:
         """Every table with indexes that was met."""
         now = self._clock.monotonic()
+        for table in sorted(self._touched):
+            self.find([table])
         with self._lock:
             followed = list(self._by_place.values())
         return [log.now(now, FRESH_SECONDS) for log in followed]

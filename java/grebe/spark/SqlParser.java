@@ -17,59 +17,79 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 
 /**
- * The session's own parser, which also understands {@code SELECT /*+ GREBE(only a, b) *}{@code / …}. The hint counts for the whole
- * query; the text without it goes to the parser below, so that every other extension still sees what it knows.
+ * The session's own parser, which also understands {@code SELECT /*+ GREBE(only a, b) *}{@code / …} and the statements on indexes. A
+ * hint counts for the whole query; the text without it goes to the parser below, so that every other extension still sees what it knows.
  */
-final class HintParser implements InvocationHandler {
+final class SqlParser implements InvocationHandler {
   private static final Pattern OURS = Pattern.compile("(?i)\\s*,?\\s*\\bGREBE\\s*\\(([^()]*)\\)");
+  private final SparkSession session;
   private final ParserInterface below;
 
-  private HintParser(ParserInterface below) {
+  private SqlParser(SparkSession session, ParserInterface below) {
+    this.session = session;
     this.below = below;
+  }
+
+  static ParserInterface over(SparkSession session, ParserInterface parser) {
+    return (ParserInterface) Proxy.newProxyInstance(
+        SqlParser.class.getClassLoader(), new Class<?>[] {ParserInterface.class}, new SqlParser(session, parser));
   }
 
   /** Puts it over the session's parser, once. */
   static void install(SparkSession session) throws ReflectiveOperationException {
-    Object state = session.sessionState();
     ParserInterface parser = session.sessionState().sqlParser();
-    if (Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof HintParser) {
-      return;
+    if (!isOurs(parser)) {
+      set(session, over(session, parser));
     }
-    Object proxy = Proxy.newProxyInstance(
-        HintParser.class.getClassLoader(), new Class<?>[] {ParserInterface.class}, new HintParser(parser));
-    Field field = org.apache.spark.sql.internal.SessionState.class.getDeclaredField("sqlParser");
-    field.setAccessible(true);
-    field.set(state, proxy);
   }
 
   static void remove(SparkSession session) throws ReflectiveOperationException {
     ParserInterface parser = session.sessionState().sqlParser();
-    if (Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof HintParser) {
-      Field field = org.apache.spark.sql.internal.SessionState.class.getDeclaredField("sqlParser");
-      field.setAccessible(true);
-      field.set(session.sessionState(), ((HintParser) Proxy.getInvocationHandler(parser)).below);
+    if (isOurs(parser)) {
+      set(session, ((SqlParser) Proxy.getInvocationHandler(parser)).below);
     }
+  }
+
+  private static boolean isOurs(ParserInterface parser) {
+    return Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof SqlParser;
+  }
+
+  private static void set(SparkSession session, ParserInterface parser) throws ReflectiveOperationException {
+    Field field = org.apache.spark.sql.internal.SessionState.class.getDeclaredField("sqlParser");
+    field.setAccessible(true);
+    field.set(session.sessionState(), parser);
   }
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    boolean plan = method.getName().startsWith("parsePlan") && arguments[0] instanceof String;
+    Bridge bridge = Bridge.active;
+    return plan && bridge != null ? parsed(bridge, method, arguments) : byBelow(method, arguments);
+  }
+
+  private Object parsed(Bridge bridge, Method method, Object[] arguments) throws Throwable {
+    String text = (String) arguments[0];
+    Statement statement = Statement.in(text, session, bridge);
+    if (statement != null) {
+      return statement;
+    }
     List<String> hints = new ArrayList<>();
     Object[] passed = arguments;
-    if (method.getName().startsWith("parsePlan") && arguments[0] instanceof String) {
-      String text = (String) arguments[0];
-      if (text.contains("/*+") && text.toUpperCase(java.util.Locale.ROOT).contains("GREBE")) {
-        passed = arguments.clone();
-        passed[0] = without(text, hints);
-      }
+    if (text.contains("/*+") && text.toUpperCase(java.util.Locale.ROOT).contains("GREBE")) {
+      passed = arguments.clone();
+      passed[0] = without(text, hints);
     }
-    Object result;
+    Object result = byBelow(method, passed);
+    boolean query = result instanceof LogicalPlan && !(result instanceof Command) && !(result instanceof ParsedStatement);
+    return hints.isEmpty() || !query ? result : new Hinted(String.join(";", hints), (LogicalPlan) result);
+  }
+
+  private Object byBelow(Method method, Object[] arguments) throws Throwable {
     try {
-      result = method.invoke(below, passed);
+      return method.invoke(below, arguments);
     } catch (InvocationTargetException problem) {
       throw problem.getCause();
     }
-    boolean query = result instanceof LogicalPlan && !(result instanceof Command) && !(result instanceof ParsedStatement);
-    return hints.isEmpty() || !query ? result : new Hinted(String.join(";", hints), (LogicalPlan) result);
   }
 
   /** Blanks take the place of the hints, so that positions in messages stay right. Text in quotes and other comments is left alone. */

@@ -1,0 +1,1 @@
+"""The statements on indexes that an attached session understands, as data."""
