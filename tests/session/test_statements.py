@@ -91,11 +91,11 @@ def test_names_of_the_catalog(spark: "SparkSession", lake: grebe.Lake, path: Pat
     spark.sql("CREATE DATABASE `select`")
     try:
         spark.sql(f"CREATE TABLE `select`.`2020` USING parquet LOCATION '{path}'")
-        (made,) = rows(spark, "CREATE INDEX `by a` ON TABLE `select`.`2020` USING lookup (a)")
-        assert (made["name"], made["table"]) == ("by a", path.as_uri())
+        (made,) = rows(spark, "CREATE INDEX `by-a` ON TABLE `select`.`2020` USING lookup (a)")
+        assert (made["name"], made["table"]) == ("by-a", path.as_uri())
         spark.sql("USE `select`")
-        assert [one["name"] for one in rows(spark, "SHOW INDEXES ON `2020`")] == ["by a"]
-        assert [one["state"] for one in rows(spark, "drop index `by a` on spark_catalog.`select`.`2020`")] == [
+        assert [one["name"] for one in rows(spark, "SHOW INDEXES ON `2020`")] == ["by-a"]
+        assert [one["state"] for one in rows(spark, "drop index `by-a` on spark_catalog.`select`.`2020`")] == [
             "DELETED"
         ]
     finally:
