@@ -74,6 +74,13 @@ def _positive_seconds(value: object) -> float:
     return number
 
 
+def _price(value: object) -> float:
+    number = _number(value)
+    if not 0 <= number < math.inf:
+        raise ValueError("no price. Give a number of dollars, 0 or more")
+    return number
+
+
 def _count(value: object) -> int:
     number = _number(value)
     if not (0 <= number < math.inf and number == int(number)):
@@ -164,6 +171,14 @@ class Config:
     )
     time_zone: str | None = _setting(
         None, _or_none(_time_zone), "the time zone without Spark; none: the one recorded with the table, else UTC"
+    )
+    price_thousand_requests: float = _setting(
+        0.0004, _price, "what a thousand read requests cost, in dollars, for explanations; as S3 asks it"
+    )
+    price_gigabyte: float = _setting(
+        0.0,
+        _price,
+        "what reading a gigabyte (10^9 bytes) costs, in dollars, for explanations; free within a region of S3",
     )
     record_workload: bool = _setting(
         False, _switch, "whether queries are recorded: their shapes and literals are stored beside the indexes"

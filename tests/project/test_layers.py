@@ -24,7 +24,7 @@ LAYERS = [
     ["formats"],
     ["store"],
     ["files"],
-    ["config"],
+    ["config", "shown"],
     ["clock"],
     ["errors"],
 ]

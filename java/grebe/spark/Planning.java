@@ -69,7 +69,10 @@ public final class Planning extends SparkStrategy {
       return narrowed(plan);
     }
     Content content = scanned ? content(plan) : null;
-    return content == null || content.buckets == 0 ? Scala.nothing() : scans(plan, content);
+    if (content == null) {
+      return Scala.nothing();
+    }
+    return content.buckets == 0 ? Scala.seq(Pushed.closer((SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head())) : scans(plan, content);
   }
 
   // Under the erased name that Scala's generic class calls.
@@ -162,7 +165,7 @@ public final class Planning extends SparkStrategy {
 
   private static SparkPlan wrapped(SparkPlan plan, Content content, List<String> order, int written) {
     if (plan instanceof FileSourceScanExec) {
-      FileSourceScanExec scan = (FileSourceScanExec) plan;
+      FileSourceScanExec scan = Pushed.closer((FileSourceScanExec) plan);
       return new OrderedScan(content.buckets == written ? scan : Scala.coalesced(scan, content.buckets), order);
     }
     List<SparkPlan> children = new ArrayList<>();

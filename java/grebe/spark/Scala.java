@@ -102,12 +102,21 @@ final class Scala {
 
   /** The same scan with its buckets read as fewer partitions. */
   static FileSourceScanExec coalesced(FileSourceScanExec scan, int buckets) {
+    return changed(scan, 5, Option.apply(buckets));
+  }
+
+  /** The same scan with other filters for its format. */
+  static FileSourceScanExec withFilters(FileSourceScanExec scan, List filters) {
+    return changed(scan, 6, seq(filters));
+  }
+
+  /** The same scan with another field, by its place in Spark 3.5: Spark 4 has one field more before it, the stream. */
+  private static FileSourceScanExec changed(FileSourceScanExec scan, int place, Object value) {
     Object[] fields = new Object[scan.productArity()];
     for (int i = 0; i < fields.length; i++) {
       fields[i] = ((Product) scan).productElement(i);
     }
-    // Spark 4 has one field more before it: the stream.
-    fields[fields.length == 9 ? 5 : 6] = Option.apply(buckets);
+    fields[fields.length == 9 ? place : place + 1] = value;
     Constructor<?> constructor = FileSourceScanExec.class.getConstructors()[0];
     try {
       return (FileSourceScanExec) constructor.newInstance(fields);

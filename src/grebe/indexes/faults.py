@@ -1,8 +1,9 @@
 """What is found wrong with the files of indexes."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from grebe.errors import GrebeError
+from grebe.shown.html import block, paragraph, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class Report:
         if self.leftovers:
             lines.append(f"left by operations that died, to be vacuumed: {len(self.leftovers):,} objects")
         return "\n".join([*lines, *self.unchecked])
+
+    def _repr_html_(self) -> str:
+        if self.findings:
+            return block(table(["index", "path", "code", "sentence"], map(asdict, self.findings)))
+        return block(*map(paragraph, str(self).splitlines()))
 
 
 def fault(index: str, path: str, problem: GrebeError) -> Fault:

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from grebe.files import FileIds
@@ -24,6 +24,22 @@ from grebe.log.entry import (
     Verb,
 )
 from grebe.log.states import CREATING, IndexState, Operation, TableState
+from grebe.shown.html import block
+from grebe.shown.html import facts as html_facts
+from grebe.shown.listed import Listed
+
+_SHOWN_OF_INDEXES = (
+    "name",
+    "kind",
+    "columns",
+    "state",
+    "files_covered",
+    "files_stale",
+    "rows",
+    "bytes",
+    "refreshed_at",
+    "operations",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,11 @@ class IndexInfo:
     kept_bytes: int = 0
     """Of these; `bytes` does not count them."""
 
+    def _repr_html_(self) -> str:
+        own = {name: value for name, value in self.properties.items() if not isinstance(value, Mapping)}
+        facts = {**asdict(self), "properties": None, **own}
+        return block(html_facts((name, value) for name, value in facts.items() if value not in (None, (), [], "", 0)))
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
@@ -73,14 +94,15 @@ def describe_indexes(state: TableState, listed: FileIds, unregistered: int) -> l
         if name not in state.indexes
     ]
     by_name = {info.name: info for info in [*coming, *made]}
-    return [by_name[name] for name in sorted(by_name)]
+    return Listed((by_name[name] for name in sorted(by_name)), _SHOWN_OF_INDEXES, "No index yet.")
 
 
 def describe_history(entries: Iterable[Entry]) -> list[HistoryEntry]:
-    return [
+    told = (
         HistoryEntry(e.number, moment(e.at_ms), e.action, e.writer.name, tuple(_sentence(c) for c in e.changes))
         for e in entries
-    ]
+    )
+    return Listed(told, [field.name for field in fields(HistoryEntry)], "Nothing has been indexed yet.")
 
 
 def moment(at_ms: int) -> datetime.datetime:

@@ -1,10 +1,11 @@
 """A decision told to people and to programs: what is used, why the rest is not, and what that should change."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grebe.planner.decision import ByKeys, Choice, Decision, Estimate, FromMetadata, Narrow, indexes_of
+from grebe.planner.prices import Prices, money
 from grebe.planner.reasons import Reason
 from grebe.predicate.text import column_sql
 
@@ -28,9 +29,12 @@ class Explanation:
 
     decision: Decision
     plan_before: str = ""
-    """Spark's plans as text; empty if not asked for."""
+    """Spark's plans as text."""
     plan_after: str = ""
     actual: Actual | None = None
+    verbose: bool = True
+    """Whether the text and the data show the plans; a notebook always does."""
+    prices: Prices = field(default_factory=Prices)
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -43,26 +47,37 @@ class Explanation:
             "not_used": [reason.to_dict() for reason in decision.reasons],
             "choices": [_choice_data(choice) for choice in decision.choices],
             "as_of": list(decision.as_of),
-            "before": asdict(decision.before),
-            "after": asdict(decision.after),
+            "before": self._with_money(decision.before),
+            "after": self._with_money(decision.after),
             "actual": None if self.actual is None else asdict(self.actual),
-            "plan_before": self.plan_before,
-            "plan_after": self.plan_after,
+            "plan_before": self.plan_before if self.verbose else "",
+            "plan_after": self.plan_after if self.verbose else "",
         }
+
+    def _repr_html_(self) -> str:
+        from grebe.planner.explain_html import to_html  # it knows this class
+
+        return to_html(self)
+
+    def _with_money(self, estimate: Estimate) -> dict[str, Any]:
+        return {**asdict(estimate), "money": self.prices.of(estimate.requests, estimate.bytes)}
 
     def __str__(self) -> str:
         decision = self.decision
-        used = [line for choice in decision.choices for line in _choice_lines(choice)]
+        used = [line for choice in decision.choices for line in choice_lines(choice)]
         unused = [line for reason in decision.reasons for line in _reason_lines(reason)]
         sections = [
             _section("Indexes used", used or ["none"]),
             _section("Indexes not used", unused) if unused else "",
             _section("Snapshot", decision.as_of) if decision.as_of else "",
-            _section("Estimates", _estimates(decision.before, decision.after, self.actual)),
-            _section("Plan without indexes", self.plan_before.rstrip().splitlines()) if self.plan_before else "",
-            _section("Plan with indexes", self.plan_after.rstrip().splitlines()) if self.plan_after else "",
+            _section("Estimates", _in_columns(estimate_rows(self))),
+            *(self._plans() if self.verbose else ()),
         ]
         return "\n\n".join(section for section in sections if section)
+
+    def _plans(self) -> list[str]:
+        plans = {"Plan without indexes": self.plan_before, "Plan with indexes": self.plan_after}
+        return [_section(title, plan.rstrip().splitlines()) for title, plan in plans.items() if plan]
 
 
 def _section(title: str, lines: Iterable[str]) -> str:
@@ -105,7 +120,7 @@ def _older(choice: Choice) -> dict[str, int]:
     return {} if choice.version is None else {choice.index: choice.version}
 
 
-def _choice_lines(choice: Choice) -> list[str]:
+def choice_lines(choice: Choice) -> list[str]:
     kept = [
         f"{_INDENT}of {index} the older version {version}, which knows files that the current one does not"
         for index, version in _older(choice).items()
@@ -148,26 +163,31 @@ def _reason_lines(reason: Reason) -> list[str]:
     return [f"{title} [{reason.code}]", _INDENT + reason.sentence]
 
 
-def _estimates(before: Estimate, after: Estimate, actual: Actual | None) -> list[str]:
-    def row(name: str, one: str, other: str, real: str = "") -> tuple[str, ...]:
-        return (name, one, other, real) if actual is not None else (name, one, other)
-
+def estimate_rows(explanation: Explanation) -> list[tuple[str, ...]]:
+    """What the plan takes without and with indexes, and what it took if it ran, as text: a head and a row a measure."""
+    before, after, actual = explanation.decision.before, explanation.decision.after, explanation.actual
+    paid = [money(explanation.prices.of(one.requests, one.bytes)) for one in (before, after)]
     rows = [
-        row("", "before", "after", "actual"),
-        row("files", f"{before.files:,}", f"{after.files:,}", f"{actual.files:,}" if actual else ""),
-        row("bytes read", _size(before.bytes), _size(after.bytes), _size(actual.bytes) if actual else ""),
-        row("requests", f"{before.requests:,}", f"{after.requests:,}"),
-        row("shuffles", str(before.shuffles), str(after.shuffles)),
-        row("bytes shuffled", _size(before.shuffle_bytes), _size(after.shuffle_bytes)),
-        row("sorts", str(before.sorts), str(after.sorts)),
-        row("broadcasts", str(before.broadcasts), str(after.broadcasts)),
-        row(
+        ("", "before", "after", "actual"),
+        ("files", f"{before.files:,}", f"{after.files:,}", f"{actual.files:,}" if actual else ""),
+        ("bytes read", _size(before.bytes), _size(after.bytes), _size(actual.bytes) if actual else ""),
+        ("requests", f"{before.requests:,}", f"{after.requests:,}", ""),
+        ("paid for them", *paid, ""),
+        ("shuffles", str(before.shuffles), str(after.shuffles), ""),
+        ("bytes shuffled", _size(before.shuffle_bytes), _size(after.shuffle_bytes), ""),
+        ("sorts", str(before.sorts), str(after.sorts), ""),
+        ("broadcasts", str(before.broadcasts), str(after.broadcasts), ""),
+        (
             "milliseconds",
             f"{before.milliseconds:,.0f}",
             f"{after.milliseconds:,.0f}",
             f"{actual.milliseconds:,.0f}" if actual else "",
         ),
     ]
+    return rows if actual is not None else [row[:-1] for row in rows]
+
+
+def _in_columns(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(line[column]) for line in rows) for column in range(len(rows[0]))]
     return [_aligned(line, widths) for line in rows]
 

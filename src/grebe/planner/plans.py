@@ -95,6 +95,17 @@ def walk(plan: Plan) -> Iterator[Plan]:
         pending.extend(reversed(here.children))
 
 
+def run_again(plan: Plan) -> float:
+    """What it costs to have the rows a second time: the work since the last shuffle, whose result is kept."""
+    if isinstance(plan.step, Option):
+        return plan.cost
+    again = [run_again(child) for child in plan.children]
+    if plan.step.shuffles:
+        # Of a join one side may stay where it is.
+        return min(again) if plan.step.shuffles < len(again) else 0.0
+    return plan.cost - sum(child.cost for child in plan.children) + sum(again)
+
+
 def options_of(plans: Iterable[Plan]) -> list[Option]:
     """How each scan is read."""
     return [here.step for plan in plans for here in walk(plan) if isinstance(here.step, Option)]

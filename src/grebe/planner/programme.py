@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from grebe.planner.cost import Meter
 from grebe.planner.joins import JoinCosts, joined_rows, side
 from grebe.planner.options import Option, Partitioning, StandInOptions, Wanted, plain_option
-from grebe.planner.plans import Plan, Planned, Step, best
+from grebe.planner.plans import Plan, Planned, Step, best, run_again
 from grebe.planner.profile import Profile
 from grebe.planner.query import (
     Aggregate,
@@ -194,7 +194,8 @@ class Programme:
             cost, tasks, partitioning = plan.cost, plan.tasks, plan.partitioning
             if node.everywhere:
                 tasks, partitioning = meter.shuffled_partitions(child.rows * child.width), None
-                cost += meter.shuffle(child.rows, child.width, tasks)
+                # Spark looks at a sample first, to cut the ranges: one more stage, which does all work since the last shuffle.
+                cost += meter.shuffle(child.rows, child.width, tasks) + meter.shuffle(0, 0, plan.tasks) + run_again(plan)
             unsorted = node.everywhere or plan.order[: len(keys)] != keys
             cost += meter.sort(child.rows, tasks) if unsorted else 0.0
             moved = child.rows * child.width * node.everywhere

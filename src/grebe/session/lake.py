@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grebe.config import SPARK_PREFIX, Config
 from grebe.planner.decision import Decision
 from grebe.planner.explain import Actual, Explanation
+from grebe.planner.prices import Prices
 from grebe.planner.reasons import Code, Reason
 from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
@@ -85,19 +86,22 @@ class Lake:
     def explain(self, df: "DataFrame | str", verbose: bool = False) -> Explanation:
         """What of this query (a frame, or SQL) is answered by which index, and why not by others. What it read is told if it ran.
 
-        `verbose` adds Spark's plans without and with indexes.
+        `verbose` adds Spark's plans without and with indexes; a notebook shows them in any case.
         """
         plans, planned = self._spark.explain(self._session.sql(df) if isinstance(df, str) else df)
         decision = planned[-1].decision if planned else Decision((), ())
         decision = replace(decision, reasons=(*decision.reasons, *self._cached(plans["cached"])))
         actual = Actual(**plans["actual"]) if plans["actual"] else None
-        before, after = (plans["before"], plans["after"]) if verbose else ("", "")
-        return Explanation(decision, before, after, actual)
+        return Explanation(decision, plans["before"], plans["after"], actual, verbose, self._prices)
 
     def why_not(self, df: "DataFrame | str", index: str | None = None) -> list[Reason]:
         """For every index of the query's tables that it does not use, the reason."""
         reasons = self.explain(df).decision.reasons
         return [reason for reason in reasons if index is None or reason.index == index]
+
+    @property
+    def _prices(self) -> Prices:
+        return Prices(self._config.price_thousand_requests, self._config.price_gigabyte)
 
     def _cached(self, cached: list[list[str]]) -> list[Reason]:
         found = ((roots, self._spark.find(roots)) for roots in cached)

@@ -1,0 +1,22 @@
+"""What reading costs where requests and bytes are paid for."""
+
+from dataclasses import dataclass
+
+_THOUSAND = 1000
+_GIGABYTE = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """By default what S3 asks for GET requests in its home region, where bytes themselves are free; in dollars."""
+
+    thousand_requests: float = 0.0004
+    gigabyte: float = 0.0
+
+    def of(self, requests: int, size: int) -> float:
+        return requests / _THOUSAND * self.thousand_requests + size / _GIGABYTE * self.gigabyte
+
+
+def money(amount: float) -> str:
+    """For people: as many digits as tell something."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.3g}"
