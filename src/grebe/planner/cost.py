@@ -66,7 +66,7 @@ class Rates:
     """Looking up one of many keys of a join."""
     inquiry_share: float = 0.1
     """Of a scan's cost, what may be spent on entries that may turn out to leave no file out."""
-    pruned_unit_rows: float = 20_000
+    pruned_unit_rows: float = 4_000
     """Rows of a page: the least that is read of a sorted file."""
 
 

@@ -12,7 +12,7 @@ from grebe.planner.content import first_sorted, path_of
 from grebe.planner.cost import Meter
 from grebe.planner.narrowing import Narrowed
 from grebe.planner.profile import Profile
-from grebe.planner.selectivity import share_within
+from grebe.planner.selectivity import places_of, share_within
 from grebe.planner.shapes import Attributes, Class
 from grebe.planner.sizes import projected_share, stored_bytes, type_of_path
 from grebe.predicate.tree import Path
@@ -158,7 +158,8 @@ class StandInOptions:
             share_within(asked.predicate, frozenset({path}), self._profile.statistics)
             * self._candidate.content.row_count
         )
-        least = self._meter.rates.pruned_unit_rows * files
+        # A value's bucket is one of them, but each file is asked for all values.
+        least = self._meter.rates.pruned_unit_rows * files * places_of(asked.predicate, path)
         return min(1.0, max(matching, least) / kept_rows)
 
     def _stored_share(self) -> float:

@@ -64,6 +64,19 @@ def share_within(predicate: Predicate, columns: frozenset[Path], statistics: Sta
     return min(1.0, max(LEAST, _together(own, statistics))) if own else 1.0
 
 
+def places_of(predicate: Predicate, path: Path) -> int:
+    """In how many places the rows of a predicate lie where rows are sorted by this column, at the most: one a value that it is
+    compared with, one for a range."""
+    match predicate:
+        case In(Column(column), values) if column == path:
+            return max(1, len(values))
+        case Or(parts):
+            return sum(places_of(part, path) for part in parts)
+        case And(parts):
+            return min((places_of(part, path) for part in parts if path in columns_of(part)), default=1)
+    return 1
+
+
 def _share(predicate: Predicate, known: Statistics) -> float:
     match predicate:
         case And(below):
