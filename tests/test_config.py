@@ -26,6 +26,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "heartbeat_seconds": st.floats(0.001, 1e6),
     "max_age_seconds": st.none() | st.floats(0, 1e6),
     "time_zone": st.none() | st.sampled_from(["UTC", "Europe/Berlin", "+02:00", "-18:00", "GMT+8", "UTC-03:30"]),
+    "price_thousand_requests": st.floats(0, 1e6),
+    "price_gigabyte": st.floats(0, 1e6),
     "record_workload": st.booleans(),
 }
 PLACES = ["toml", "env", "spark", "config", "overrides"]  # the lowest rank first
@@ -74,6 +76,8 @@ def test_the_defaults_are_the_documented_ones() -> None:
         heartbeat_seconds=60,
         max_age_seconds=None,
         time_zone=None,
+        price_thousand_requests=0.0004,
+        price_gigabyte=0.0,
         record_workload=False,
     )
 

@@ -65,15 +65,16 @@ Indexes not used
     index by_part does not pay: the plan would take about 120 ms with it and 86 ms without
 
 Estimates
-                   before    after  actual
-  files                21        8       9
-  bytes read      64.8 MB   912 kB  1.3 MB
-  requests             42       16
-  shuffles              4        1
-  bytes shuffled   253 MB  18.0 kB
-  sorts                 3        0
-  broadcasts            4        4
-  milliseconds      6,232       86     102
+                    before     after  actual
+  files                 21         8       9
+  bytes read       64.8 MB    912 kB  1.3 MB
+  requests              42        16
+  paid for them   $1.7e-05  $6.4e-06
+  shuffles               4         1
+  bytes shuffled    253 MB   18.0 kB
+  sorts                  3         0
+  broadcasts             4         4
+  milliseconds       6,232        86     102
 
 Plan without indexes
   Sort
@@ -92,6 +93,7 @@ Estimates
   files                0      0
   bytes read         0 B    0 B
   requests             0      0
+  paid for them       $0     $0
   shuffles             0      0
   bytes shuffled     0 B    0 B
   sorts                0      0

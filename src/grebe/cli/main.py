@@ -13,6 +13,11 @@ VERBS = {
     "get": ("grebe.cli.lookups", "The rows in which a column has a value."),
     "files": ("grebe.cli.lookups", "The files, and the rows of them, that can match a predicate."),
     "find": ("grebe.cli.lookups", "Where in the lake a value occurs: table, column, file, row."),
+    "explain": (
+        "grebe.cli.explaining",
+        "What a query uses of which index, and what that saves; in a Spark of its own.",
+    ),
+    "why-not": ("grebe.cli.explaining", "Why a query does not use an index, and what to do about it."),
     "verify": ("grebe.cli.checking", "Whether the files of a table's indexes are as they were written."),
     "repair": ("grebe.cli.checking", "Mend what verify finds, in a Spark of its own."),
     "create": ("grebe.cli.making", "Create an index, in a Spark of its own."),

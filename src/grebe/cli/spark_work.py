@@ -1,5 +1,6 @@
 """A Spark for one command, and how far it is."""
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+_ERRORS_OF_QUERIES = "SQLQueryContextLogger"
 _LOOK_EVERY = 0.25
 
 
@@ -30,6 +32,8 @@ def spark_for(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
             detail="NO_SPARK",
         ) from missing
 
+    # PySpark writes every error of a query to stderr as JSON; a command says what went wrong in a line of its own.
+    logging.getLogger(_ERRORS_OF_QUERIES).disabled = True
     there = SparkSession.getActiveSession()
     if there is not None:
         yield there

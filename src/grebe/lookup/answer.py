@@ -7,9 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from grebe.shown import html, picture
+from grebe.shown.picture import Share
 from grebe.sources import Version
 
 Numbers = npt.NDArray[np.int64]
+_FILES_SHOWN = 20
+_ROWS_SHOWN = 10
 Flags = npt.NDArray[np.bool_]
 
 
@@ -39,6 +43,31 @@ class Answer:
     """Of each index, how many of the files that it covers it rules out by itself."""
     table_version: Version | None
     log_version: int | None
+
+    def _repr_html_(self) -> str:
+        shown = [
+            {"file": one.path, "rows": "all" if one.rows is None else one.rows[:_ROWS_SHOWN]} for one in self.files
+        ]
+        more = len(shown) - _FILES_SHOWN
+        return html.block(
+            html.paragraph(f"{len(self.files):,} files can hold such rows, by {', '.join(self.indexes) or 'no index'}"),
+            answer_picture(self),
+            html.table(["file", "rows"], shown[:_FILES_SHOWN]),
+            html.paragraph(f"… and {more:,} more") if more > 0 else "",
+            html.paragraph(f"{self.requests:,} requests, {self.bytes:,} bytes of indexes"),
+        )
+
+
+def answer_picture(answer: Answer) -> str:
+    """The files of the table: read for single rows, as a whole, and not at all."""
+    some = sum(file.rows is not None for file in answer.files)
+    return picture.files(
+        [
+            Share("read for single rows", some, picture.READ),
+            Share("read as a whole", len(answer.files) - some, picture.DIRECT),
+            Share("left out", answer.covered + answer.uncovered - len(answer.files), picture.SPARED),
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from typing import Any
 
 from grebe.indexes.kind import Pruner
 from grebe.indexes.reading import Reader
-from grebe.lookup.answer import Answer
+from grebe.lookup.answer import Answer, answer_picture
 from grebe.lookup.finding import Finder, is_much
+from grebe.planner.prices import Prices, money
 from grebe.planner.reasons import Code, Reason
 from grebe.predicate.tree import Predicate
+from grebe.shown import html
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class LookupExplanation:
     """What was chosen for indexes by itself, and why."""
     older: Mapping[str, int] = field(default_factory=dict)
     """Versions of indexes that are not the current ones."""
+    prices: Prices = field(default_factory=Prices)
 
     def to_dict(self) -> dict[str, Any]:
         answer = self.answer
@@ -40,7 +43,19 @@ class LookupExplanation:
             "older_versions": dict(self.older),
             "requests": answer.requests,
             "bytes": answer.bytes,
+            "money": self.prices.of(answer.requests, answer.bytes),
         }
+
+    def _repr_html_(self) -> str:
+        rows = [{"index": one.index, "code": str(one.code), "why": one.sentence} for one in self.reasons]
+        not_used = html.title("Indexes not used") + html.table(["index", "code", "why"], rows) if rows else ""
+        return html.block(
+            html.title("Indexes used"),
+            html.paragraph(", ".join(self.used) or "none: every file is read as a whole"),
+            answer_picture(self.answer),
+            html.paragraph(self._took()),
+            not_used,
+        )
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -67,7 +82,11 @@ class LookupExplanation:
             yield f"  of {len(single):,} of them {sum(len(file.rows or ()) for file in single):,} rows"
         if answer.uncovered:
             yield f"  {answer.uncovered:,} files are covered by no index that helps, and are read as a whole"
-        yield f"  finding this out took {answer.requests:,} requests, {answer.bytes:,} bytes of the index"
+        yield f"  {self._took()}"
+
+    def _took(self) -> str:
+        paid = money(self.prices.of(self.answer.requests, self.answer.bytes))
+        return f"finding this out took {self.answer.requests:,} requests, {self.answer.bytes:,} bytes of the index ({paid})"
 
 
 def not_used(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from grebe.config import Config
+
 _THOUSAND = 1000
 _GIGABYTE = 1e9
 
@@ -13,10 +15,14 @@ class Prices:
     thousand_requests: float = 0.0004
     gigabyte: float = 0.0
 
+    @staticmethod
+    def of_settings(config: Config) -> "Prices":
+        return Prices(config.price_thousand_requests, config.price_gigabyte)
+
     def of(self, requests: int, size: int) -> float:
         return requests / _THOUSAND * self.thousand_requests + size / _GIGABYTE * self.gigabyte
 
 
 def money(amount: float) -> str:
     """For people: as many digits as tell something."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.3g}"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.2g}"

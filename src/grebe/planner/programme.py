@@ -195,7 +195,9 @@ class Programme:
             if node.everywhere:
                 tasks, partitioning = meter.shuffled_partitions(child.rows * child.width), None
                 # Spark looks at a sample first, to cut the ranges: one more stage, which does all work since the last shuffle.
-                cost += meter.shuffle(child.rows, child.width, tasks) + meter.shuffle(0, 0, plan.tasks) + run_again(plan)
+                cost += (
+                    meter.shuffle(child.rows, child.width, tasks) + meter.shuffle(0, 0, plan.tasks) + run_again(plan)
+                )
             unsorted = node.everywhere or plan.order[: len(keys)] != keys
             cost += meter.sort(child.rows, tasks) if unsorted else 0.0
             moved = child.rows * child.width * node.everywhere

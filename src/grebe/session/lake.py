@@ -92,16 +92,12 @@ class Lake:
         decision = planned[-1].decision if planned else Decision((), ())
         decision = replace(decision, reasons=(*decision.reasons, *self._cached(plans["cached"])))
         actual = Actual(**plans["actual"]) if plans["actual"] else None
-        return Explanation(decision, plans["before"], plans["after"], actual, verbose, self._prices)
+        return Explanation(decision, plans["before"], plans["after"], actual, verbose, Prices.of_settings(self._config))
 
     def why_not(self, df: "DataFrame | str", index: str | None = None) -> list[Reason]:
         """For every index of the query's tables that it does not use, the reason."""
         reasons = self.explain(df).decision.reasons
         return [reason for reason in reasons if index is None or reason.index == index]
-
-    @property
-    def _prices(self) -> Prices:
-        return Prices(self._config.price_thousand_requests, self._config.price_gigabyte)
 
     def _cached(self, cached: list[list[str]]) -> list[Reason]:
         found = ((roots, self._spark.find(roots)) for roots in cached)

@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from typing import Self
 
@@ -27,6 +28,7 @@ from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
 from grebe.lookup.indexes import Listed, Usable, usable
 from grebe.maintenance.verify import verify
+from grebe.planner.prices import Prices
 from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
 from grebe.predicate.normalise import normalise
@@ -129,7 +131,7 @@ class Table:
 
     def explain(self, predicate: str | Predicate) -> LookupExplanation:
         """Which files and rows a lookup would read, by which index, and why not by the others."""
-        return self._engine.explain(self._bound(predicate))
+        return replace(self._engine.explain(self._bound(predicate)), prices=Prices.of_settings(self._config))
 
     def warm(self, name: str, pin: bool = False) -> None:
         """Reads ahead what lookups by this index need. `pin`: it stays in memory, whatever else is read."""

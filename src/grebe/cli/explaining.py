@@ -1,0 +1,71 @@
+"""The verbs that ask about a query: `grebe explain` and `grebe why-not`. They start a Spark, and run no query."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from grebe.cli.output import Json, Output
+from grebe.cli.spark_work import progress, spark_for, spark_options
+from grebe.cli.tables import pairs
+from grebe.cli.verb import Verb
+from grebe.errors import InvalidStatement
+from grebe.session.lake import Lake, attach
+from grebe.spark.conditions import condition_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NOTHING_LEFT = "Every index of its tables is used, or there is none."
+
+
+@click.command("explain", cls=Verb)
+@click.argument("query")
+@click.option("--plans", is_flag=True, help="Show Spark's plans without and with indexes too.")
+@click.option(
+    "--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write what a notebook shows to this file."
+)
+@spark_options
+@click.pass_obj
+def explain(output: Output, /, query: str, plans: bool, page: Path | None, **asked: Any) -> None:
+    """What QUERY uses of which index, why not of others, and what that should save. Tables are named as in Spark:
+    parquet.`path`, delta.`path`, or by the catalog. The query is not run."""
+    with _asked(query, **asked) as (lake, frame):
+        explanation = lake.explain(frame, verbose=plans)
+    if page is not None:
+        page.write_text(f"<!doctype html><meta charset=utf-8>{explanation._repr_html_()}", encoding="utf-8")
+    if isinstance(output, Json):
+        output.one(explanation.to_dict())
+    else:
+        output.note(str(explanation))
+
+
+@click.command("why-not", cls=Verb)
+@click.argument("query")
+@click.option("--index", help="Only about this index.")
+@spark_options
+@click.pass_obj
+def why_not(output: Output, /, query: str, index: str | None, **asked: Any) -> None:
+    """For every index of the tables of QUERY that it does not use: the reason, and what to do about it."""
+    with _asked(query, **asked) as (lake, frame):
+        reasons = lake.why_not(frame, index)
+    output.rows(["index", "relation", "code", "sentence"], [reason.to_dict() for reason in reasons])
+    if not reasons:
+        output.note(_NOTHING_LEFT)
+
+
+@contextmanager
+def _asked(query: str, master: str, conf: tuple[str, ...]) -> "Iterator[tuple[Lake, DataFrame]]":
+    from pyspark.errors import PySparkException
+
+    with spark_for(master, pairs(conf, "--conf")) as session, progress(session, "Planning"):
+        lake = attach(session)
+        try:
+            yield lake, session.sql(query)
+        except PySparkException as problem:
+            said = str(problem).strip().splitlines()[0]
+            raise InvalidStatement(
+                f"Spark cannot read the query ({condition_of(problem)}): {said}", detail="QUERY"
+            ) from problem
