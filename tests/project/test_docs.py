@@ -42,6 +42,9 @@ def test_the_examples_of_a_page_run_one_after_the_other(
         if language == "python":
             # Padded, so that a traceback names the line of the page.
             exec(compile("\n" * (line - 1) + text, str(path), "exec"), names)
+        elif language == "sql":
+            for statement in text.split(";\n"):
+                request.getfixturevalue("spark").sql(statement).collect()
         elif language == "bash":
             for command in text.splitlines():
                 run_if_ours(command)
