@@ -5,14 +5,18 @@ the log of the table itself will do here.
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from grebe.errors import Conflict, TableNotFound
 from grebe.files import canonical_uri
+from grebe.log import names
 from grebe.log.commit import Log
 from grebe.log.entry import TableInfo
 from grebe.log.location import below, beside
 from grebe.store.protocol import Store
+
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +63,15 @@ class Place:
         if self.location is not None:
             return [canonical_uri(self.location)]
         return [*([below(canonical_uri(self.root), self.table)] if self.root else []), beside(self.table)]
+
+
+def logs_below(root: str, opener: Callable[[str], Store]) -> dict[str, Log]:
+    """By its table every log below a root for all tables. All that is there is listed, and then the logs are opened at once."""
+    top = canonical_uri(root)
+    paths = (listed.path.partition("/") for listed in opener(top).list())
+    folders = {folder for folder, _, path in paths if names.entry_number(path) or names.checkpoint_number(path)}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        opened = list(pool.map(lambda folder: Log(opener(f"{top}/{folder}")).open(), sorted(folders)))
+    by_table = {log.state.table.uri: log for log in opened if log.state.table is not None}
+    # What was put there by location= is found by nobody who does not know of it.
+    return {table: log for table, log in by_table.items() if log.store.uri == below(top, table)}

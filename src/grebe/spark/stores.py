@@ -4,7 +4,7 @@ Object stores are opened by obstore with what the session's Hadoop settings say 
 conditional put to be had; local files and HDFS as everywhere; any other scheme through Hadoop itself.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grebe.files import canonical_uri
 from grebe.store.hadoop import hadoop_store
@@ -49,6 +49,14 @@ def hadoop_uri(session: "SparkSession", uri: str) -> str:
         return uri
     own = _hadoop_setting(session, f"fs.{scheme}.impl")
     return f"{scheme}://{rest}" if own else f"{known}://{rest}"
+
+
+def qualified_uri(session: "SparkSession", path: str) -> str:
+    """A path as the session means it: one without a scheme lies in the file system that Hadoop's settings name."""
+    jvm: Any = session._jvm
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    files = hadoop_path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    return canonical_uri(str(files.makeQualified(hadoop_path).toString()))
 
 
 def _s3_options(session: "SparkSession") -> dict[str, str]:
