@@ -140,3 +140,20 @@ def test_a_package_that_is_not_installed_is_named_with_what_brings_it(monkeypatc
 
 def test_the_verbs_share_their_options() -> None:
     assert verb.json_option in main.params
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_told_how_to_complete(shell: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0, result.output
+    assert "_GREBE_COMPLETE" in result.stdout
+    assert json.loads(CliRunner().invoke(main, ["completion", shell, "--json"]).stdout)["shell"] == shell
+
+
+def test_verbs_and_options_are_completed() -> None:
+    def offered(words: str, number: int) -> str:
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(number), "_GREBE_COMPLETE": "bash_complete"}
+        return CliRunner().invoke(main, prog_name="grebe", env=asked).stdout
+
+    assert "plain,refresh" in offered("grebe ref", 1)
+    assert "--include" in offered("grebe create --inc", 2)

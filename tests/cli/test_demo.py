@@ -20,8 +20,9 @@ pytestmark = [pytest.mark.spark]
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     make_small(monkeypatch)
+    monkeypatch.chdir(tmp_path)
 
 
 def test_programs_are_told_of_the_race_the_queries_and_the_lookups(spark: "SparkSession") -> None:
@@ -40,6 +41,10 @@ def test_programs_are_told_of_the_race_the_queries_and_the_lookups(spark: "Spark
     assert first["bytes"] < scan["bytes"]
     assert more["bytes"] < scan["bytes"]
     assert more["requests"] <= first["requests"]
+    assert {"by_customer", "by_day", "skip", "customers"} >= {name for row in told["queries"] for name in row["used"]}
+    page = Path(told["report"]).read_text(encoding="utf-8")
+    assert all(f"{row['query']}: {row['times_faster']} times as fast" in page for row in told["queries"])
+    assert page.count("<svg") >= len(told["queries"]) + 2
 
 
 def test_people_are_told_what_happened_and_find_the_tables_where_they_asked_for_them(
@@ -53,7 +58,12 @@ def test_people_are_told_what_happened_and_find_the_tables_where_they_asked_for_
     assert len(list((tmp_path / "orders").glob("*.parquet"))) == FILES
     assert (tmp_path / "_grebe" / "orders" / "log").is_dir()
     assert (tmp_path / "_grebe" / "events" / "data" / "by_id").is_dir()
-    assert sorted(path.name for path in (tmp_path / "_grebe" / "sales" / "data").iterdir()) == ["by_customer", "by_day"]
+    assert sorted(path.name for path in (tmp_path / "_grebe" / "sales" / "data").iterdir()) == [
+        "by_customer",
+        "by_day",
+        "skip",
+    ]
+    assert "The same with pictures: " in result.stdout
 
 
 def test_without_spark_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

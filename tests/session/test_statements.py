@@ -1,5 +1,6 @@
 """The SQL of an attached session: every statement through `spark.sql`, its rows, its errors, and what stays Spark's."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,15 @@ def test_text_files_are_read_as_when_the_first_index_was_made(
     lake.table(str(tmp_path / "t"), "csv", options).create(grebe.Lookup("by_id", on="id"))
     (tmp_path / "t" / "b.csv").write_text("id;name\n3;c\n", encoding="utf-8")
     assert [one["rows"] for one in rows(spark, f"REFRESH INDEXES ON csv.`{tmp_path / 't'}`")] == [3]
+
+
+def test_tables_that_are_gone_are_not_shown(spark: "SparkSession", lake: grebe.Lake, path: Path) -> None:
+    spark.sql(f"CREATE INDEX by_a ON parquet.`{path}` USING lookup (a)")
+    assert path.as_uri() in {row["table"] for row in rows(spark, "SHOW INDEXES")}
+    shutil.rmtree(path)
+    assert path.as_uri() not in {row["table"] for row in rows(spark, "SHOW INDEXES")}
+    shutil.rmtree(path.parent / "_grebe")
+    assert path.as_uri() not in {row["table"] for row in rows(spark, "SHOW INDEXES")}
 
 
 def test_without_grebe_spark_does_not_know_them(spark: "SparkSession", path: Path) -> None:

@@ -17,8 +17,8 @@ from grebe.planner.explain import Actual, Explanation
 from grebe.planner.prices import Prices, money
 from grebe.planner.reasons import Code, Reason
 from grebe.shown import html, picture
-from grebe.shown.listed import Listed
 from grebe.shown.picture import Share
+from grebe.shown.records import Records
 from tests.planner.test_explain import DECISION
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
@@ -69,12 +69,12 @@ def test_values_are_said_as_people_read_them() -> None:
 
 def test_lists_show_as_tables_and_stay_lists() -> None:
     entries = [HistoryEntry(0, NOW, "create <table>", "me", ("made",))]
-    listed = Listed(entries, ["number", "at", "action", "writer", "changes"], "nothing")
+    listed = Records(entries, ["number", "at", "action", "writer", "changes"], "nothing")
     assert listed == entries
     assert "create <table>" in words(listed._repr_html_())
-    assert words(Listed[HistoryEntry]([], ["number"], "Nothing yet.")._repr_html_()) == "Nothing yet."
+    assert words(Records[HistoryEntry]([], ["number"], "Nothing yet.")._repr_html_()) == "Nothing yet."
     # A column that is empty in every row is left out.
-    assert "operations" not in words(Listed([INFO], ["name", "operations"], "")._repr_html_())
+    assert "operations" not in words(Records([INFO], ["name", "operations"], "")._repr_html_())
 
 
 def test_an_index_and_a_report() -> None:

@@ -28,6 +28,7 @@ VERBS = {
     "restore": ("grebe.cli.indexes", "Put a deleted index back to use."),
     "vacuum": ("grebe.cli.indexes", "Remove deleted indexes for good, and bytes out of use."),
     "cancel": ("grebe.cli.indexes", "End an operation that died or is to be given up."),
+    "completion": ("grebe.cli.completion", "The script that completes verbs and options in bash, zsh or fish."),
     "doctor": ("grebe.cli.doctor", "Check Python, Java, Spark and a store: what works and what to do."),
 }
 

@@ -52,20 +52,29 @@ def spark_for(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
 
 @contextmanager
 def progress(session: "SparkSession", what: str) -> Iterator[None]:
-    """A bar on a terminal that shows how many of Spark's tasks are done."""
+    """A bar on a terminal: how many of Spark's tasks are done, how many a second, and how long the rest will take."""
     if not sys.stderr.isatty():
         yield
         return
     import rich.console
     import rich.progress
 
-    with rich.progress.Progress(console=rich.console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+    columns = (
+        "{task.description}",
+        rich.progress.BarColumn(),
+        rich.progress.MofNCompleteColumn(),
+        "tasks, {task.fields[rate]},",
+        rich.progress.TimeRemainingColumn(compact=True),
+        "left",
+    )
+    with rich.progress.Progress(*columns, console=rich.console.Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None, rate="")
 
         def look() -> None:
             done, tasks = tasks_of(session)
             if tasks:
-                bar.update(task, completed=done, total=tasks)
+                speed = bar.tasks[0].speed
+                bar.update(task, completed=done, total=tasks, rate=f"{speed:.1f}/s" if speed else "")
 
         stop = SYSTEM.every(_LOOK_EVERY, look)
         try:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Self
 
+from grebe import telemetry
 from grebe.clock import SYSTEM, Clock
 from grebe.errors import Conflict, CorruptLog, GrebeError, InvalidIndex, TableNotFound
 from grebe.log import codec, identity, invariants, names, snapshot
@@ -89,7 +90,7 @@ class Log:
                 raise
             replaced = True
         if replaced:
-            _logger.warning("event=log_replaced where=%s number=%d", self.store.uri, before.number)
+            telemetry.event(_logger, logging.WARNING, "log_replaced", where=self.store.uri, number=before.number)
             found = snapshot.newest_or_empty(self.store)
         return self._move_to(found, instead_of=before)
 
@@ -138,7 +139,7 @@ class Log:
                 snapshot.write_checkpoint(self._traces, made)
             snapshot.write_hint(self._traces, made)
         except GrebeError as problem:
-            _logger.warning("event=hint_not_written number=%d code=%s", made.number, problem.code)
+            telemetry.event(_logger, logging.WARNING, "hint_not_written", number=made.number, code=problem.code)
 
     def _check_before_first_write(self) -> None:
         if self._may_write:

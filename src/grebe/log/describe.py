@@ -26,7 +26,7 @@ from grebe.log.entry import (
 from grebe.log.states import CREATING, IndexState, Operation, TableState
 from grebe.shown.html import block
 from grebe.shown.html import facts as html_facts
-from grebe.shown.listed import Listed
+from grebe.shown.records import Records
 
 _SHOWN_OF_INDEXES = (
     "name",
@@ -83,7 +83,7 @@ class HistoryEntry:
     changes: tuple[str, ...]
 
 
-def describe_indexes(state: TableState, listed: FileIds, unregistered: int) -> list[IndexInfo]:
+def describe_indexes(state: TableState, listed: FileIds, unregistered: int) -> Records[IndexInfo]:
     """All indexes by name. `listed` are the ids of the table's files now; `unregistered` files have none yet."""
     made = [_index(index, state, listed, unregistered) for index in state.indexes.values()]
     coming = [
@@ -94,15 +94,23 @@ def describe_indexes(state: TableState, listed: FileIds, unregistered: int) -> l
         if name not in state.indexes
     ]
     by_name = {info.name: info for info in [*coming, *made]}
-    return Listed((by_name[name] for name in sorted(by_name)), _SHOWN_OF_INDEXES, "No index yet.")
+    return _indexes(by_name[name] for name in sorted(by_name))
 
 
-def describe_history(entries: Iterable[Entry]) -> list[HistoryEntry]:
+def no_indexes() -> Records[IndexInfo]:
+    return _indexes(())
+
+
+def _indexes(infos: Iterable[IndexInfo]) -> Records[IndexInfo]:
+    return Records(infos, _SHOWN_OF_INDEXES, "No index yet.")
+
+
+def describe_history(entries: Iterable[Entry]) -> Records[HistoryEntry]:
     told = (
         HistoryEntry(e.number, moment(e.at_ms), e.action, e.writer.name, tuple(_sentence(c) for c in e.changes))
         for e in entries
     )
-    return Listed(told, [field.name for field in fields(HistoryEntry)], "Nothing has been indexed yet.")
+    return Records(told, [field.name for field in fields(HistoryEntry)], "Nothing has been indexed yet.")
 
 
 def moment(at_ms: int) -> datetime.datetime:

@@ -8,6 +8,7 @@ Judging a living one dead is harmless: the log has ended its operation, so its c
 import logging
 from collections.abc import Callable
 
+from grebe import telemetry
 from grebe.clock import Clock, start_id_of
 from grebe.errors import GrebeError
 from grebe.log import identity, names
@@ -45,7 +46,7 @@ class Heartbeat:
                 self._store.put(self._path, b"")
             self._needed = self.still_runs()
         except GrebeError as problem:  # the next beat may come through; if none does, others will say so
-            _logger.warning("event=heartbeat_missed code=%s", problem.code)
+            telemetry.event(_logger, logging.WARNING, "heartbeat_missed", code=problem.code)
 
     def stop(self) -> None:
         if self._stop is not None:
@@ -53,7 +54,7 @@ class Heartbeat:
         try:
             self._store.delete(self._path)
         except GrebeError as problem:  # the operation has ended all the same; vacuum removes what is left
-            _logger.warning("event=heartbeat_not_removed code=%s", problem.code)
+            telemetry.event(_logger, logging.WARNING, "heartbeat_not_removed", code=problem.code)
 
 
 def the_dead(store: Store, operations: list[Operation], clock: Clock) -> list[Operation]:

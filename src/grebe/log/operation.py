@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
+from grebe import telemetry
 from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidConfig, InvalidIndex, WrongState
 from grebe.log import names
 from grebe.log.commit import Log, Proposal
@@ -142,7 +143,7 @@ class Running:
             if error is None:
                 raise
             # The first error is the one to show.
-            _logger.warning("event=rollback_failed operation=%s code=%s", self.id, problem.code)
+            telemetry.event(_logger, logging.WARNING, "rollback_failed", operation=self.id, code=problem.code)
 
 
 def begin(

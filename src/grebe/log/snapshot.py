@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from grebe import telemetry
 from grebe.errors import CorruptLog, TableNotFound
 from grebe.log import codec, names
 from grebe.log.entry import Entry
@@ -194,7 +195,7 @@ def _read_state(store: Store, path: str) -> Snapshot | None:
     except ObjectMissing:
         return None
     except CorruptLog as problem:
-        _logger.warning("event=checkpoint_unreadable where=%s code=%s", where, problem.code)
+        telemetry.event(_logger, logging.WARNING, "checkpoint_unreadable", where=where, code=problem.code)
         return None
     return Snapshot(number, digest, state)
 

@@ -12,7 +12,7 @@ from grebe.indexes.columns import spark_schema
 from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
 from grebe.log.commit import Log
-from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
+from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes, no_indexes
 from grebe.log.entry import Keep
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
@@ -26,6 +26,7 @@ from grebe.maintenance.repair import repair
 from grebe.maintenance.vacuum import Vacuumed, vacuum
 from grebe.maintenance.verify import verify
 from grebe.maintenance.verify_rows import compare
+from grebe.shown.records import Records
 from grebe.spark.jobs import cancel_jobs
 from grebe.spark.opening import spark_source
 from grebe.spark.source import SparkSource
@@ -145,10 +146,10 @@ class LakeTable:
             else self._committed(log, repair(self._newest(), log, deep, self._config.heartbeat_seconds))
         )
 
-    def indexes(self) -> list[IndexInfo]:
+    def indexes(self) -> Records[IndexInfo]:
         """All indexes of the table, by name."""
         log = self._place.find()
-        return [] if log is None else self._described(log)
+        return no_indexes() if log is None else self._described(log)
 
     def index(self, name: str) -> IndexInfo:
         """Raises `IndexNotFound`."""
@@ -157,17 +158,17 @@ class LakeTable:
             raise IndexNotFound(f"no index {name} on {self.uri}; there are: {', '.join(by_name) or 'none yet'}")
         return by_name[name]
 
-    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+    def history(self, limit: int | None = None) -> Records[HistoryEntry]:
         """The last `limit` entries of the log (all, if None), newest last."""
         log = self._place.find()
-        return [] if log is None else describe_history(history(log.store, log.newest.number, limit))
+        return describe_history(() if log is None else history(log.store, log.newest.number, limit))
 
     def _committed(self, log: Log, names: list[str]) -> list[IndexInfo]:
         self._changed()
         by_name = {info.name: info for info in self._described(log)}
         return [by_name[name] for name in names if name in by_name]
 
-    def _described(self, log: Log) -> list[IndexInfo]:
+    def _described(self, log: Log) -> Records[IndexInfo]:
         found = Registry(log).files(log.state).ids_of(self._newest().files())
         return describe_indexes(log.state, FileIds.of(found.drop_null().to_numpy()), found.null_count)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from grebe.errors import GrebeError, InvalidStatement
+from grebe.errors import GrebeError, InvalidStatement, TableNotFound
 from grebe.log.describe import IndexInfo
 from grebe.predicate.text import column_sql
 from grebe.session.lake_table import LakeTable
@@ -65,8 +65,7 @@ def carried_out(lake: "Lake", statement: Statement) -> Iterator[Row]:
     """Its effect, and then the rows of its result."""
     match statement:
         case ShowIndexes(table=None):
-            for uri in lake.tables():
-                yield from _shown(lake.table(uri))
+            yield from _all_shown(lake)
         case ExplainIndexes(query=query, verbose=verbose):
             yield {"plan": str(lake.explain(query, verbose))}
         case _:
@@ -115,6 +114,15 @@ def _dropped(table: LakeTable, name: str, if_exists: bool) -> Iterator[Row]:
         return
     table.delete(name)
     yield from _rows(table, [table.index(name)])
+
+
+def _all_shown(lake: "Lake") -> Iterator[Row]:
+    for uri in lake.tables():
+        try:
+            table = lake.table(uri)
+        except TableNotFound:
+            continue  # its files went since the session met it
+        yield from _shown(table)
 
 
 def _shown(table: LakeTable) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.faults import Report
 from grebe.log.commit import Log
-from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes
+from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes, no_indexes
 from grebe.log.location import places
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
@@ -35,6 +35,7 @@ from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
 from grebe.predicate.tree import TRUE, Predicate
 from grebe.session.stores import CountedStores
+from grebe.shown.records import Records
 from grebe.sources import Source, Version, open_source
 from grebe.sources.plain import PlainSource
 from grebe.store.counting import Counts
@@ -81,10 +82,10 @@ class Table:
         """The columns, those of partitions included."""
         return self._engine.snapshot.reading.schema
 
-    def indexes(self) -> list[IndexInfo]:
+    def indexes(self) -> Records[IndexInfo]:
         """All indexes of the table, by name."""
         if self._log is None:
-            return []
+            return no_indexes()
         listed, unregistered = _ids(self._log, self._files)
         return describe_indexes(self._log.state, listed, unregistered)
 
@@ -95,10 +96,10 @@ class Table:
             raise IndexNotFound(f"no index {name} on {self.uri}; there are: {', '.join(by_name) or 'none yet'}")
         return by_name[name]
 
-    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+    def history(self, limit: int | None = None) -> Records[HistoryEntry]:
         """The last `limit` entries of the log (all, if None), newest last."""
         if self._log is None:
-            return []
+            return describe_history(())
         return describe_history(history(self._log.store, self._log.newest.number, limit))
 
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:

@@ -34,7 +34,8 @@ def files(shares: Sequence[Share]) -> str:
 def amounts(rows: Sequence[tuple[str, float, str]], colours: Sequence[str] = (SPARED, READ)) -> str:
     """One bar a row, as long as its amount; each row has a name, an amount, and the amount as text."""
     most = max((amount for _, amount, _ in rows), default=0.0) or 1.0
-    room = _WIDTH - 240
+    start = 12 + 6 * max((len(name) for name, _, _ in rows), default=0)
+    room = _WIDTH - start - 110
     lines = []
     for place, (name, amount, text) in enumerate(rows):
         top = place * (_BAR + 6)
@@ -42,8 +43,8 @@ def amounts(rows: Sequence[tuple[str, float, str]], colours: Sequence[str] = (SP
         colour = colours[place % len(colours)]
         lines.append(
             f'<text x="0" y="{top + 11}">{escape(name)}</text>'
-            f'<rect x="130" y="{top}" width="{wide:.1f}" height="{_BAR}" fill="{colour}"/>'
-            f'<text x="{130 + wide + 6:.1f}" y="{top + 11}">{escape(text)}</text>'
+            f'<rect x="{start}" y="{top}" width="{wide:.1f}" height="{_BAR}" fill="{colour}"/>'
+            f'<text x="{start + wide + 6:.1f}" y="{top + 11}">{escape(text)}</text>'
         )
     return _svg("".join(lines), len(rows) * (_BAR + 6))
 

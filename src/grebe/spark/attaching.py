@@ -50,7 +50,8 @@ class Attached:
         self._planning.tables.changed(table)
 
     def tables(self) -> list[str]:
-        return sorted(found.table.uri for found in self._planning.tables.known())
+        """Those whose log is gone are left out."""
+        return sorted(found.table.uri for found in self._planning.tables.known() if found.state.table is not None)
 
     def find(self, roots: Sequence[str]) -> KnownTable | None:
         found = self._planning.tables.find(roots)

@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ import pyarrow.parquet as pq
 from grebe.cli.output import Output, Row
 from grebe.cli.spark_work import progress
 from grebe.indexes.covering.spec import Covering
+from grebe.indexes.sketches.bloom import Bloom
+from grebe.indexes.skipping.spec import Skipping
+from grebe.planner.explain import Explanation
 from grebe.session.lake import Lake, attach
 
 if TYPE_CHECKING:
@@ -23,27 +27,44 @@ SALES, FILES = 2_000_000, 16
 CUSTOMERS = 200_000
 _TURNS = 3
 SETTINGS = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+_ONE_CUSTOMER = "one customer"
 QUERIES = {
-    "one customer": "SELECT * FROM sales WHERE customer = 4711",
+    _ONE_CUSTOMER: "SELECT * FROM sales WHERE customer = 4711",
     "a day": "SELECT count(*), sum(price) FROM sales WHERE day = DATE'2026-03-01'",
     "best customers": "SELECT customer, sum(price) FROM sales GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10",
     "a join": "SELECT c.country, sum(s.price) FROM sales s JOIN customers c ON s.customer = c.customer GROUP BY c.country",
+    "one remark": "SELECT * FROM sales WHERE comment = '{comment}'",
 }
 
 
-def compare(session: "SparkSession", lake_folder: Path, output: Output) -> list[Row]:
-    """One row a query: how long it took without indexes and with them."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    rows: list[Row]
+    """One a query: how long it took without indexes and with them."""
+    explained: Explanation
+    """One of them."""
+    indexes: dict[str, str]
+    """As HTML, by table."""
+
+
+def compare(session: "SparkSession", lake_folder: Path, output: Output) -> Compared:
     _generate(lake_folder)
     output.note(f"\n{SALES:,} sales in {FILES} Parquet files, {CUSTOMERS:,} customers in {lake_folder}")
     lake = attach(session)
     _create(lake, session, lake_folder, output)
-    rows = [_compared(lake, session, name, sql) for name, sql in QUERIES.items()]
+    comment = pq.read_table(lake_folder / "sales" / f"part-{FILES // 2:03}.parquet", columns=["comment"])[0][0].as_py()
+    asked = {name: sql.format(comment=comment) for name, sql in QUERIES.items()}
+    rows = [_compared(lake, session, name, sql) for name, sql in asked.items()]
     output.note("Queries as before, not one changed line; the answers are the same:\n")
-    output.note(str(lake.explain(QUERIES["one customer"])))
     with _one_more_file(lake_folder):
         session.catalog.refreshByPath(str(lake_folder / "sales"))
-        rows.append(_compared(lake, session, "one customer, after a file was added", QUERIES["one customer"]))
-    return rows
+        rows.append(_compared(lake, session, f"{_ONE_CUSTOMER}, after a file was added", asked[_ONE_CUSTOMER]))
+        frame = session.sql(asked[_ONE_CUSTOMER])
+        frame.collect()
+        explained = lake.explain(frame)
+    output.note(str(explained))
+    shown = {name: lake.table(str(lake_folder / name)).indexes() for name in ("sales", "customers")}
+    return Compared(rows, explained, {name: infos._repr_html_() for name, infos in shown.items()})
 
 
 def _generate(folder: Path) -> None:
@@ -79,6 +100,7 @@ def _create(lake: Lake, session: "SparkSession", folder: Path, output: Output) -
         made = sales.create(
             Covering("by_customer", on="customer", include=["day", "price", "comment"]),
             Covering("by_day", on="day", include=["price"], buckets=0),
+            Skipping("skip", Bloom("comment")),
         )
         made += lake.table(str(folder / "customers")).create(Covering("customers", on="customer", include="country"))
     for table in ("sales", "customers"):

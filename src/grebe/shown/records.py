@@ -9,7 +9,7 @@ from grebe.shown.html import block, paragraph, table
 T = TypeVar("T")
 
 
-class Listed(list[T]):
+class Records(list[T]):
     """A list of records like any other; `_repr_html_` shows these fields of them."""
 
     def __init__(self, items: Iterable[T], fields: Sequence[str], nothing: str) -> None:
