@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from grebe.errors import InvalidPredicate
-from grebe.planner.selectivity import EQUAL, LEAST, OPEN_RANGE, Statistics, share_of, share_within
+from grebe.planner.selectivity import EQUAL, LEAST, OPEN_RANGE, Statistics, places_of, share_of, share_within
 from grebe.predicate.bind import bind
 from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
@@ -75,3 +75,19 @@ def test_every_guess_is_a_share(predicate: Predicate) -> None:
         ("dec_9_2",): (0, 7),
     }
     assert LEAST <= share_of(bound, Statistics(ranges)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("a = 1", 1),
+        ("a IN (1, 2, 3)", 3),
+        ("a IN (1, 2, 3) OR a = 9", 4),
+        ("a IN (1, 2, 3) AND a > 1", 1),
+        ("a IN (1, 2, 3) AND b IN (1, 2)", 3),
+        ("b = 1", 1),
+        ("a BETWEEN 1 AND 9", 1),
+    ],
+)
+def test_values_of_a_sorted_column_lie_in_so_many_places(text: str, places: int) -> None:
+    assert places_of(normal(text), ("a",)) == places
