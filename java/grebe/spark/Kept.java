@@ -64,9 +64,4 @@ class Kept extends Files {
   public StructType partitionSchema() {
     return all.partitionSchema();
   }
-
-  @Override
-  public String toString() {
-    return "Grebe(not covered)";
-  }
 }

@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 /** A relation's own files without those that, as indexes say, hold no row of the query. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Narrowed extends Kept {
-  private final String by;
   /** What of the files that are listed is read. */
   final Restriction restriction;
   /** How Python is asked with the keys of a join, and with how many at most; empty: it is not. */
@@ -20,7 +19,6 @@ final class Narrowed extends Kept {
 
   Narrowed(PlainScan scanned, Snapshot registered, JsonNode decision) {
     super(scanned, registered, Snapshot.parse(decision.get("without").asText()), decision.get("others").asBoolean());
-    this.by = decision.get("by").asText();
     this.restriction = Restriction.of(decision);
     JsonNode keys = decision.get("keys");
     this.lookup = keys.isNull() ? "" : keys.get("lookup").asText();
@@ -53,10 +51,5 @@ final class Narrowed extends Kept {
   public synchronized void refresh() {
     everything = null;
     super.refresh();
-  }
-
-  @Override
-  public String toString() {
-    return "Grebe(" + by + ")";
   }
 }

@@ -70,18 +70,18 @@ class PlainScan extends RelationScan {
   @Override
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
     Narrowed files = new Narrowed(this, bridge.snapshots.get(decision.get("snapshot").asText()), decision);
-    return Scala.withRelation(plan, over(files, "narrowed", ""), plan.output());
+    return Scala.withRelation(plan, over(files, "narrowed", "", decision.get("shown").asText()), plan.output());
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair) {
+  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown) {
     LogicalRelation fresh = plan.newInstance();
-    return Scala.withRelation(fresh, over(new Kept(this, registered, covered, others), "stand-in", pair), fresh.output());
+    return Scala.withRelation(fresh, over(new Kept(this, registered, covered, others), "stand-in", pair, shown), fresh.output());
   }
 
-  private HadoopFsRelation over(Kept files, String mark, String pair) {
+  private HadoopFsRelation over(Kept files, String mark, String pair, String shown) {
     return new HadoopFsRelation(files, relation.partitionSchema(), relation.dataSchema(),
-        mark.equals("narrowed") ? relation.bucketSpec() : scala.Option.empty(), relation.fileFormat(), marked(relation, mark, pair),
-        relation.sparkSession());
+        mark.equals("narrowed") ? relation.bucketSpec() : scala.Option.empty(), relation.fileFormat(),
+        marked(relation.options(), mark, pair, shown), relation.sparkSession());
   }
 }

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -16,9 +17,11 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.ReturnAnswer;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.planning.GenericStrategy;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -63,6 +66,10 @@ public final class Planning extends SparkStrategy {
       SparkPlan once = togetherAlready((Aggregate) plan) ? OnePhase.of((Aggregate) plan, this::planLater) : null;
       return once == null ? Scala.nothing() : Scala.seq(once);
     }
+    if (plan instanceof OneRowRelation) {
+      scala.Option name = plan.getTagValue(Answered.SHOWN);
+      return shown(plan, name.isDefined() ? (String) name.get() : "");
+    }
     boolean scanned = plan instanceof Project || plan instanceof Filter || plan instanceof LogicalRelation;
     FileIndex files = scanned ? files(plan) : null;
     if (files instanceof Narrowed && ((Narrowed) files).isPartial()) {
@@ -70,9 +77,40 @@ public final class Planning extends SparkStrategy {
     }
     Content content = scanned ? content(plan) : null;
     if (content == null) {
+      return shown(plan, scanned ? shown(plan) : "");
+    }
+    if (content.buckets > 0) {
+      return scans(plan, content);
+    }
+    return Scala.seq(named(Pushed.closer((SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head()), shown(plan)));
+  }
+
+  /** What the next strategy makes of it, as if this one had nothing to say, under a name for people. */
+  private static scala.collection.immutable.Seq shown(LogicalPlan plan, String name) {
+    if (name.isEmpty()) {
       return Scala.nothing();
     }
-    return content.buckets == 0 ? Scala.seq(Pushed.closer((SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head())) : scans(plan, content);
+    Object planner = Reflected.call(Reflected.call(SparkSession.active(), "sessionState"), "planner");
+    for (GenericStrategy each : Scala.<GenericStrategy>list((scala.collection.Seq) Reflected.call(planner, "strategies"))) {
+      List<SparkPlan> made = each instanceof Planning ? new ArrayList<>() : Scala.list(each.apply(plan));
+      if (!made.isEmpty()) {
+        return Scala.seq(plan instanceof OneRowRelation ? new Answered(made.get(0), name) : named(made.get(0), name));
+      }
+    }
+    return Scala.nothing();
+  }
+
+  private static SparkPlan named(SparkPlan plan, String name) {
+    return plan instanceof FileSourceScanExec
+        ? Scala.named((FileSourceScanExec) plan, name) : Scala.withChildren(plan, child -> named(child, name));
+  }
+
+  /** What a scan of ours is called; empty for all others. */
+  private static String shown(LogicalPlan plan) {
+    LogicalRelation leaf = leaf(plan);
+    boolean files = leaf != null && leaf.relation() instanceof HadoopFsRelation;
+    scala.Option found = files ? ((HadoopFsRelation) leaf.relation()).options().get(Rewriting.SHOWN) : scala.Option.empty();
+    return found.isDefined() ? (String) found.get() : "";
   }
 
   // Under the erased name that Scala's generic class calls.
@@ -140,7 +178,7 @@ public final class Planning extends SparkStrategy {
     ByKeys.collect(plan, keys);
     keys.removeIf(key -> Scala.<Attribute>list(key.references()).stream().anyMatch(each -> partitions.contains(each.name())));
     SparkPlan planned = (SparkPlan) FileSourceStrategy$.MODULE$.apply(ByKeys.without(plan, keys)).head();
-    return Scala.seq(narrowed(planned, keys));
+    return Scala.seq(narrowed(named(planned, shown(plan)), keys));
   }
 
   private static SparkPlan narrowed(SparkPlan plan, List<Expression> keys) {
@@ -159,7 +197,7 @@ public final class Planning extends SparkStrategy {
 
   /** Spark's own plan of it, with the scan told what it is. */
   private SparkPlan scan(LogicalPlan plan, Content content, boolean sorted) {
-    SparkPlan planned = (SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head();
+    SparkPlan planned = named((SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head(), shown(plan));
     return wrapped(planned, content, sorted ? content.order : new ArrayList<>(), spec(plan).numBuckets());
   }
 

@@ -47,7 +47,7 @@ final class Rewrite {
       }
     }
     for (JsonNode each : all.get("answers")) {
-      answers.put(relations.get(each.get("relation").asInt()).leaf, each.get("values"));
+      answers.put(relations.get(each.get("relation").asInt()).leaf, each);
     }
   }
 
@@ -110,7 +110,8 @@ final class Rewrite {
   }
 
   /** Numbers come as text: JSON's own would lose digits. */
-  private static LogicalPlan answered(Aggregate aggregate, JsonNode values) {
+  private static LogicalPlan answered(Aggregate aggregate, JsonNode answer) {
+    JsonNode values = answer.get("values");
     List<NamedExpression> constants = new ArrayList<>();
     List<NamedExpression> wanted = Scala.list(aggregate.aggregateExpressions());
     for (int i = 0; i < wanted.size(); i++) {
@@ -119,7 +120,9 @@ final class Rewrite {
       Expression value = Literal.create(text == null ? null : number(text, ((Expression) each).dataType().typeName()), ((Expression) each).dataType());
       constants.add(Scala.alias(value, each.name(), each.exprId()));
     }
-    return new Project(Scala.seq(constants), new OneRowRelation());
+    OneRowRelation row = new OneRowRelation();
+    row.setTagValue(Answered.SHOWN, answer.get("shown").asText());
+    return new Project(Scala.seq(constants), row);
   }
 
   private static Object number(String text, String type) {

@@ -23,6 +23,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 public final class Rewriting extends Rule {
   static final String MARK = "grebe";
   static final String PAIR = "grebe.pair";
+  /** What people see a scan called: which index, and how much of it. */
+  static final String SHOWN = "grebe.shown";
   /** Commands that read a table in order to change just those rows of it: what they read must be what they change. */
   private static final Set<String> WRITES_ROWS = new HashSet<>(Arrays.asList("ReplaceData", "WriteDelta"));
 

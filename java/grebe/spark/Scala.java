@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
+import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -108,6 +109,11 @@ final class Scala {
   /** The same scan with other filters for its format. */
   static FileSourceScanExec withFilters(FileSourceScanExec scan, List filters) {
     return changed(scan, 6, seq(filters));
+  }
+
+  /** The same scan under the name of another table, which people see and nobody else: Spark compares scans without it. */
+  static FileSourceScanExec named(FileSourceScanExec scan, String name) {
+    return changed(scan, 7, Option.apply(new TableIdentifier(name)));
   }
 
   /** The same scan with another field, by its place in Spark 3.5: Spark 4 has one field more before it, the stream. */

@@ -67,9 +67,9 @@ abstract class Scanned {
 
   /**
    * The same leaf with new attributes, without the files that are read from an index; `pair` names that. `others`: with those that are
-   * not registered.
+   * not registered. `shown`: what it is called.
    */
-  abstract LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair);
+  abstract LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown);
 
   /** A relation over files of an index in the place of this leaf. */
   abstract LogicalRelation replaced(HadoopFsRelation relation, scala.collection.Seq output);
@@ -83,8 +83,9 @@ abstract class Scanned {
     return IcebergScan.pairOf(leaf);
   }
 
-  static scala.collection.immutable.Map marked(HadoopFsRelation relation, String mark, String pair) {
-    scala.collection.immutable.Map options = (scala.collection.immutable.Map) relation.options().updated(Rewriting.MARK, mark);
+  static scala.collection.immutable.Map marked(scala.collection.immutable.Map own, String mark, String pair, String shown) {
+    scala.collection.immutable.Map options =
+        (scala.collection.immutable.Map) ((scala.collection.immutable.Map) own.updated(Rewriting.MARK, mark)).updated(Rewriting.SHOWN, shown);
     return pair.isEmpty() ? options : (scala.collection.immutable.Map) options.updated(Rewriting.PAIR, pair);
   }
 

@@ -64,7 +64,7 @@ final class StandIn {
       return left;
     }
     LogicalPlan rest = original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")),
-        decision.get("others").asBoolean(), pair());
+        decision.get("others").asBoolean(), pair(), text("shown_rest"));
     LogicalPlan right = Renamed.chain(chain, original.leaf, rest);
     return new Union(Scala.seq(left, projectedLike(left, chain, right, rest)), false, false);
   }
@@ -88,7 +88,7 @@ final class StandIn {
 
   private HadoopFsRelation over(Content content, StructType schema, Option buckets) {
     return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new ParquetFileFormat(),
-        (scala.collection.immutable.Map) strictly().updated(Rewriting.MARK, "stand-in"), original.session());
+        Scanned.marked(strictly(), "stand-in", "", text("shown")), original.session());
   }
 
   /** Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's. */

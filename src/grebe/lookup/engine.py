@@ -4,6 +4,7 @@ Files that no index covers are read as a whole. So the rows are always those of 
 that takes.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from grebe import telemetry
 from grebe.files import FileList
 from grebe.formats import DataFile, Reading
 from grebe.formats.byte_cache import ByteCache
@@ -29,6 +31,8 @@ from grebe.predicate.evaluate import Evaluator, matches
 from grebe.predicate.tree import TRUE, Predicate, columns_of
 from grebe.predicate.types import Type
 from grebe.sources import Deleted, Source, Version
+
+_logger = logging.getLogger("grebe.lookup")
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,10 @@ class Engine:
     def files(self, predicate: Predicate) -> Answer:
         """`predicate` is bound and normalised, here and below."""
         reader = self.reader()
-        return self._answer(self._find(predicate, reader), reader)
+        with self._told("files") as told:
+            answer = self._answer(self._find(predicate, reader), reader)
+            told.add(used=answer.indexes, files=len(answer.files), requests=answer.requests, bytes=answer.bytes)
+        return answer
 
     def explain(self, predicate: Predicate) -> LookupExplanation:
         """Reads the index as a lookup would, and no data."""
@@ -137,14 +144,20 @@ class Engine:
     def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows for which the predicate is true, with these columns."""
         reader = self.reader()
-        found = self._find(predicate, reader)
-        known = self.snapshot.reading.columns
-        names = [column.name for column in known] if columns is None else list(columns)
-        needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
-        parts = self._parts(found, predicate, needed, reader)
-        schema = self._schema(tuple(names))
-        tables = [_as(part.select(names), schema) for part in parts if len(part)]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
+        with self._told("scan") as told:
+            found = self._find(predicate, reader)
+            known = self.snapshot.reading.columns
+            names = [column.name for column in known] if columns is None else list(columns)
+            needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
+            parts = self._parts(found, predicate, needed, reader)
+            schema = self._schema(tuple(names))
+            tables = [_as(part.select(names), schema) for part in parts if len(part)]
+            made = pa.concat_tables(tables) if tables else schema.empty_table()
+            told.add(**_facts(found, reader), rows=made.num_rows)
+        return made
+
+    def _told(self, call: str) -> telemetry.Span:
+        return telemetry.lookup(_logger, call, self.snapshot.source.uri)
 
     def _parts(self, found: Found, predicate: Predicate, needed: list[str], reader: Reader) -> list[pa.Table]:
         """The rows of each file, or from the index itself where it holds all that is asked for."""
@@ -175,27 +188,31 @@ class Engine:
     def count(self, predicate: Predicate) -> int:
         """How many rows a scan would give. Files of which an index knows that every row matches are not read."""
         reader = self.reader()
-        sure = self._certain(predicate, reader)
-        found = self._find(predicate, reader)
-        left = replace(
-            found,
-            records={place: one for place, one in found.records.items() if place not in sure},
-            whole=np.array([place for place in found.whole.tolist() if place not in sure], np.int64),
-            values=None,
-        )
-        return sum(sure.values()) + sum(
-            len(part) for part in self._parts(left, predicate, self._asked(predicate), reader)
-        )
+        with self._told("count") as told:
+            sure = self._certain(predicate, reader)
+            found = self._find(predicate, reader)
+            left = replace(
+                found,
+                records={place: one for place, one in found.records.items() if place not in sure},
+                whole=np.array([place for place in found.whole.tolist() if place not in sure], np.int64),
+                values=None,
+            )
+            parts = self._parts(left, predicate, self._asked(predicate), reader)
+            told.add(**_facts(left, reader))
+        return sum(sure.values()) + sum(map(len, parts))
 
     def exists(self, predicate: Predicate) -> bool:
         """Whether a scan would give a row. The first one that is found ends it."""
         reader = self.reader()
-        if any(self._certain(predicate, reader).values()):
-            return True
-        found = self._find(predicate, reader)
-        fetch = _Fetch(self, Evaluator(predicate), self._asked(predicate), self._maps(found, reader))
-        whole: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
-        return any(len(fetch(one)) for one in (*found.records.items(), *whole))
+        with self._told("exists") as told:
+            if any(self._certain(predicate, reader).values()):
+                told.add(files=0, requests=reader.spent.requests, bytes=reader.spent.bytes)
+                return True
+            found = self._find(predicate, reader)
+            fetch = _Fetch(self, Evaluator(predicate), self._asked(predicate), self._maps(found, reader))
+            whole: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
+            told.add(**_facts(found, reader))
+            return any(len(fetch(one)) for one in (*found.records.items(), *whole))
 
     def _certain(self, predicate: Predicate, reader: Reader) -> dict[int, int]:
         """Of files with deleted rows an index does not know how many are left."""
@@ -210,7 +227,13 @@ class Engine:
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""
         reader = self.reader()
-        found = self._find(predicate, reader)
+        with self._told("rows") as told:
+            found = self._find(predicate, reader)
+            located = self._located(found, predicate, reader)
+            told.add(**_facts(found, reader), rows=located.num_rows)
+        return located
+
+    def _located(self, found: Found, predicate: Predicate, reader: Reader) -> pa.Table:
         needed = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
         fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader), located=True)
         wanted: list[tuple[int, pa.Table | None]] = [
@@ -279,6 +302,12 @@ class Engine:
                 value = self._partitions[column.name][place]
                 table = table.append_column(column.arrow, pa.repeat(value, table.num_rows))
         return table
+
+
+def _facts(found: Found, reader: Reader) -> dict[str, telemetry.Fact]:
+    """Requests and bytes are those spent on indexes."""
+    files = len(found.records) + len(found.whole)
+    return {"used": found.used, "files": files, "requests": reader.spent.requests, "bytes": reader.spent.bytes}
 
 
 _LOCATED = "\0locator\0"

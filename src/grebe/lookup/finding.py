@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from grebe import telemetry
 from grebe.errors import GrebeError
 from grebe.files import FileIds
 from grebe.indexes.kind import Entries, Hits, Pruner
@@ -191,11 +192,8 @@ class Finder:
         """Once for each index."""
         if index.name not in self.set_aside:
             self.set_aside[index.name] = problem.code
-            _logger.warning(
-                "event=index_set_aside index=%s code=%s: its files are read instead. %s",
-                index.name,
-                problem.code,
-                problem,
+            telemetry.event(
+                _logger, logging.WARNING, "index_set_aside", index=index.name, code=problem.code, why=str(problem)
             )
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from grebe import telemetry
 from grebe.errors import GrebeError
 from grebe.files import FileIds
 from grebe.formats import Reading
@@ -85,7 +86,7 @@ def _opened(index: IndexState, store: Store) -> Pruner | Reason:
     try:
         made = kind_named(index.spec.kind).pruner_of(index, store)
     except GrebeError as problem:
-        _logger.warning("event=index_set_aside index=%s code=%s", index.name, problem.code)
+        telemetry.event(_logger, logging.WARNING, "index_set_aside", index=index.name, code=problem.code)
         return Reason(Code.SET_ASIDE, index.name, {"why": problem.code})
     return Reason(Code.NO_PRUNER, index.name, {"kind": index.spec.kind}) if made is None else made
 

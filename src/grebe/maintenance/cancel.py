@@ -6,10 +6,19 @@ from grebe.errors import IndexNotFound
 from grebe.log.commit import Log
 from grebe.log.entry import Change, OperationEnded
 from grebe.log.states import Operation, TableState
+from grebe.maintenance.operation import observed
 
 
 def cancel(log: Log, name: str) -> list[Operation]:
     """Those that were ended. One that still runs finds out with its next heartbeat, and stops."""
+    with observed(log, "cancel", [name]) as told:
+        told.begun()
+        ended = _ended(log, name)
+        told.add(ended=[operation.id for operation in ended])
+    return ended
+
+
+def _ended(log: Log, name: str) -> list[Operation]:
     state = log.reload().state
     known = {*state.indexes, *(one for operation in state.operations.values() for one in operation.indexes)}
     if name not in known:

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
+from grebe import telemetry
 from grebe.errors import GrebeError
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import IndexSpec, Verb
@@ -28,11 +30,34 @@ def carry_out(
     specs: Mapping[str, IndexSpec] | None = None,
     replace: bool = False,
     heartbeat_seconds: float = 60.0,
+    told: telemetry.Span | None = None,
 ) -> Snapshot:
-    """The state right after the commit. `begin` validates: what the verb asks of the indexes, and who else is at work on them."""
+    """The state right after the commit. `begin` validates: what the verb asks of the indexes, and who else is at work on them.
+    `told`: of the verb as a whole, where this is only a part of it."""
+    with observed(log, verb, names) if told is None else nullcontext(told) as telling:
+        return _carried_out(log, verb, names, work, specs, replace, heartbeat_seconds, telling)
+
+
+def observed(log: Log, verb: str, names: Sequence[str]) -> telemetry.Span:
+    """How it goes is told: to logs, traces and metrics."""
+    table = log.state.table
+    return telemetry.operation(_logger, str(verb), log.store.uri if table is None else table.uri, names)
+
+
+def _carried_out(
+    log: Log,
+    verb: Verb,
+    names: Sequence[str],
+    work: Work,
+    specs: Mapping[str, IndexSpec] | None,
+    replace: bool,
+    heartbeat_seconds: float,
+    told: telemetry.Span,
+) -> Snapshot:
     folders: list[str] = []
     try:
         with begin(log, verb, names, specs, replace, heartbeat_seconds) as running:
+            told.begun(operation=running.id)
             folders += [running.folder(name) for name in names] if verb in _WRITING else []
             with running.stopped_by(lambda: stop_jobs(running.id)):
                 proposed = _done(work, running)
@@ -43,7 +68,15 @@ def carry_out(
     # Of several indexes one may have been deleted meanwhile: the rest was committed.
     if left_out := [folder for folder in folders if not any(_content(made.state, folder))]:
         _remove_unused(log, left_out)
+    if folders:
+        told.add(**_written(made.state, folders))
     return made
+
+
+def _written(state: TableState, folders: Sequence[str]) -> dict[str, int]:
+    inside = tuple(f"{folder}/" for folder in folders)
+    new = [file for index in state.indexes.values() for file in index.content if file.path.startswith(inside)]
+    return {"files": len(new), "rows": sum(file.rows for file in new), "bytes": sum(file.size for file in new)}
 
 
 def _done(work: Work, running: Running) -> Proposal:
@@ -67,7 +100,7 @@ def _remove_unused(log: Log, folders: Sequence[str]) -> None:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(log.store.delete, unused))
     except GrebeError as problem:
-        _logger.warning("event=leftovers code=%s folders=%s", problem.code, ",".join(folders))
+        telemetry.event(_logger, logging.WARNING, "leftovers", code=problem.code, folders=folders)
 
 
 def _content(state: TableState, folder: str) -> list[str]:

@@ -7,6 +7,7 @@ that is sound, but holds wrong rows of some file, the other rows are taken over 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from grebe import telemetry
 from grebe.errors import Unsupported
 from grebe.files import FileIds
 from grebe.indexes.classic import functions
@@ -20,7 +21,7 @@ from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Built, Files, Planned, build
 from grebe.maintenance.create import planned_for
 from grebe.maintenance.failures import spark_errors
-from grebe.maintenance.operation import carry_out
+from grebe.maintenance.operation import carry_out, observed
 from grebe.maintenance.runs import Older, Run, runs_of
 from grebe.maintenance.verify import verify
 from grebe.maintenance.verify_rows import compare, files_now, reads_alike, sound_runs
@@ -30,9 +31,16 @@ from grebe.spark.source import SparkSource
 def repair(source: SparkSource, log: Log, deep: bool = True, heartbeat_seconds: float = 60.0) -> list[str]:
     """The names of the indexes that were mended; deleted ones are left alone. `deep`: rows are derived anew to find what is
     wrong."""
-    before = log.reload().state
+    with observed(log, Verb.REPAIR, sorted(log.reload().state.indexes)) as told:
+        return _repaired(source, log, deep, heartbeat_seconds, told)
+
+
+def _repaired(source: SparkSource, log: Log, deep: bool, heartbeat_seconds: float, told: telemetry.Span) -> list[str]:
+    before = log.state
     broken = _faulty(source, log, deep)
+    told.add(indexes=sorted(broken))
     if not broken:
+        told.begun()
         return []
 
     def work(running: Running) -> Proposal:
@@ -47,7 +55,7 @@ def repair(source: SparkSource, log: Log, deep: bool = True, heartbeat_seconds: 
 
         return changes
 
-    made = carry_out(log, Verb.REPAIR, sorted(broken), work, heartbeat_seconds=heartbeat_seconds)
+    made = carry_out(log, Verb.REPAIR, sorted(broken), work, heartbeat_seconds=heartbeat_seconds, told=told)
     return [name for name in sorted(broken) if name in made.state.indexes and made.state.indexes[name].state == ACTIVE]
 
 

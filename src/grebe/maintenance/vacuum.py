@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from grebe import telemetry
 from grebe.errors import IndexNotFound
 from grebe.log import names
 from grebe.log.commit import Log, Proposal
@@ -17,7 +18,7 @@ from grebe.log.entry import Change, ContentForgotten, IndexDropped, Verb
 from grebe.log.liveness import store_time, the_dead
 from grebe.log.operation import Running, roll_back
 from grebe.log.states import DELETED, TableState
-from grebe.maintenance.operation import carry_out
+from grebe.maintenance.operation import carry_out, observed
 from grebe.store.protocol import ObjectInfo, ObjectMissing
 
 _AT_ONCE = 16
@@ -41,8 +42,17 @@ def vacuum(
     log: Log, name: str | None = None, micd_seconds: float = 86_400.0, heartbeat_seconds: float = 60.0
 ) -> Vacuumed:
     """Of one index, or of all and of what belongs to none. A deleted index cannot be restored after this."""
+    with observed(log, Verb.VACUUM, [] if name is None else [name]) as told:
+        gone = _vacuumed(log, name, micd_seconds, heartbeat_seconds, told)
+        told.add(dropped=gone.indexes, files=gone.objects, bytes=gone.bytes, waiting=gone.waiting)
+    return gone
+
+
+def _vacuumed(
+    log: Log, name: str | None, micd_seconds: float, heartbeat_seconds: float, told: telemetry.Span
+) -> Vacuumed:
     _end_the_dead(log, name)
-    dropped = _drop(log, name, heartbeat_seconds)
+    dropped = _drop(log, name, heartbeat_seconds, told)
     # Listed before the log is looked at: whoever wrote an object had announced itself by then.
     listed = {one.path: one for folder in ("data", "files", "alive") for one in log.store.list(folder)}
     state = log.reload().state
@@ -66,13 +76,14 @@ def _end_the_dead(log: Log, name: str | None) -> None:
         roll_back(log, operation.id, "its process is gone")
 
 
-def _drop(log: Log, name: str | None, heartbeat_seconds: float) -> Sequence[str]:
+def _drop(log: Log, name: str | None, heartbeat_seconds: float, told: telemetry.Span) -> Sequence[str]:
     state = log.reload().state
     if name is not None and name not in state.indexes and not _of_index(state.retired, name):
         known = ", ".join(sorted(state.indexes)) or "none"
         raise IndexNotFound(f"no index {name} on this table, and nothing is left of one; there are: {known}")
     deleted = [one for one, index in state.indexes.items() if index.state == DELETED and name in (None, one)]
     if not deleted:
+        told.begun()
         return []
 
     def work(running: Running) -> Proposal:
@@ -82,7 +93,7 @@ def _drop(log: Log, name: str | None, heartbeat_seconds: float) -> Sequence[str]
 
         return changes
 
-    made = carry_out(log, Verb.VACUUM, deleted, work, heartbeat_seconds=heartbeat_seconds)
+    made = carry_out(log, Verb.VACUUM, deleted, work, heartbeat_seconds=heartbeat_seconds, told=told)
     return [one for one in deleted if one not in made.state.indexes]
 
 

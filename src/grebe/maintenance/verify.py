@@ -14,15 +14,23 @@ from grebe.log.commit import Log
 from grebe.log.liveness import is_gone
 from grebe.log.registration import Registry
 from grebe.log.states import IndexState, TableState
+from grebe.maintenance.operation import observed
 from grebe.store.protocol import Store
 
 
 def verify(log: Log, deep: bool = False) -> Report:
     """Of the state that the log was read in. `deep` reads every byte of the indexes."""
     state = log.state
-    found = [*_of_log(log, state), *(one for index in state.indexes.values() for one in _of_index(index, log, deep))]
-    # A file may belong to several versions of an index.
-    return Report(tuple(dict.fromkeys(found)), tuple(leftovers(state, log.store)))
+    with observed(log, "verify", sorted(state.indexes)) as told:
+        told.begun(deep="yes" if deep else "no")
+        found = [
+            *_of_log(log, state),
+            *(one for index in state.indexes.values() for one in _of_index(index, log, deep)),
+        ]
+        # A file may belong to several versions of an index.
+        report = Report(tuple(dict.fromkeys(found)), tuple(leftovers(state, log.store)))
+        told.add(faults=len(report.findings), leftovers=len(report.leftovers))
+    return report
 
 
 def _of_log(log: Log, state: TableState) -> Iterator[Fault]:

@@ -22,6 +22,7 @@ from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Files
 from grebe.maintenance.create import planned_for
 from grebe.maintenance.failures import spark_errors
+from grebe.maintenance.operation import observed
 from grebe.maintenance.rows import IndexRows, TableRows
 from grebe.maintenance.runs import Older, Run, runs_of
 from grebe.maintenance.verify_sieves import not_admitted
@@ -46,6 +47,14 @@ class Compared:
 
 def compare(source: SparkSource, log: Log, state: TableState, known: Sequence[Fault]) -> Compared:
     """All indexes in use. Runs that have a fault already (`known`) are left out."""
+    with observed(log, "verify_rows", sorted(state.indexes)) as told:
+        told.begun()
+        compared = _compared(source, log, state, known)
+        told.add(faults=len(compared.findings), unchecked=len(compared.unchecked))
+    return compared
+
+
+def _compared(source: SparkSource, log: Log, state: TableState, known: Sequence[Fault]) -> Compared:
     files, registered = files_now(source, log, state)
     findings: list[Fault] = []
     unchecked: list[str] = []

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from grebe import telemetry
+from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.files import FileIds
@@ -84,6 +86,7 @@ class Planning:
             return statement(self._session_of(int(number)), asked["what"], asked["statement"])
         if "values" in asked:
             return self._by_keys(json.loads(asked["lookup"]), asked["values"])
+        since = SYSTEM.monotonic()
         found: dict[int, Found] = {}
         query = read_plan(
             asked, lambda i, described: self._relation(int(number), i, described, asked, found), self._cores
@@ -91,7 +94,9 @@ class Planning:
         tables = {one.table.uri: one.table for one in found.values()}
         if not tables and not asked["token"]:
             return ""
-        decision = choose(query, tables, self.config, why=bool(asked["token"]), inquiry=self._inquiry)
+        with telemetry.planning(_logger, list(tables), since) as told:
+            decision = choose(query, tables, self.config, why=bool(asked["token"]), inquiry=self._inquiry)
+            told.add(used=decision.used)
         as_of = tuple(dict.fromkeys(relation.as_of for relation in query.relations if relation.as_of))
         decision = replace(decision, as_of=as_of) if as_of else decision
         self._tell(asked["token"], Planned(query, decision))

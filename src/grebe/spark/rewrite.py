@@ -7,9 +7,10 @@ from typing import Any
 from grebe.files import FileIds
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.log.entry import NO_FILES
-from grebe.planner.decision import ByKeys, Decision, FromMetadata, Narrow, StandIn, indexes_of
+from grebe.planner.decision import ByKeys, Decision, FromMetadata, Narrow, StandIn
 from grebe.planner.parts import Parts
 from grebe.planner.query import Query, Relation
+from grebe.spark import scans
 
 
 def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> str:
@@ -21,7 +22,7 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
     narrowed: dict[int, dict[str, Any]] = {}
     for choice in decision.choices:
         if isinstance(choice, FromMetadata):
-            answers.append(_answer(choice))
+            answers.append(_answer(choice, query.relations[choice.relation]))
         elif isinstance(choice, Narrow):
             narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(
                 without=_ranges(choice.without), ranges=choice.parts
@@ -30,6 +31,8 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
             narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(keys=_keys(choice))
         else:
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
+    for number, entry in narrowed.items():
+        entry["shown"] = scans.narrowed([one for one in decision.choices if one.relation == number])
     elsewhere = {one["relation"] for one in (*stand_ins, *answers)}
     for relation in restricted:
         if relation.number not in elsewhere:
@@ -43,7 +46,7 @@ def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:
     snapshot = snapshots[relation.table or ""]
     return {
         "relation": relation.number,
-        "by": "snapshot",
+        "shown": scans.as_of(relation),
         "without": "",
         "others": False,
         "ranges": {},
@@ -57,14 +60,14 @@ def _joined(ranges: str, relation: Relation) -> str:
     return f"{ranges},{more}" if ranges and more else ranges or more
 
 
-def _answer(choice: FromMetadata) -> dict[str, Any]:
-    return {"relation": choice.relation, "values": [None if value is None else str(value) for value in choice.values]}
+def _answer(choice: FromMetadata, relation: Relation) -> dict[str, Any]:
+    values = [None if value is None else str(value) for value in choice.values]
+    return {"relation": choice.relation, "values": values, "shown": scans.answered(choice, relation)}
 
 
 def _whole(choice: Narrow | ByKeys, snapshots: Mapping[str, str]) -> dict[str, Any]:
     return {
         "relation": choice.relation,
-        "by": ", ".join(indexes_of(choice)),
         "without": "",
         "others": True,
         "ranges": {},
@@ -117,6 +120,8 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "covered": _ranges((copy.covered - relation.deleted) | (relation.beyond or NO_FILES)),
         "others": relation.beyond is None,
         "covered_share": 1.0 - choice.appended,
+        "shown": scans.stand_in(choice),
+        "shown_rest": scans.beside(choice, relation),
         "snapshot": snapshot,
     }
 

@@ -6,10 +6,12 @@ was started with it (`spark.jars`); executors get it as any other jar of the ses
 
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from grebe import telemetry
 from grebe.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -33,7 +35,11 @@ class _Delegate:
         try:
             return self.answer(question)
         except Exception as problem:  # a fault of ours must not reach the query: the plan stays as it is
-            _logger.warning("event=planning_failed error=%s", type(problem).__name__, exc_info=problem)
+            last = traceback.extract_tb(problem.__traceback__)[-1]
+            where = f"{PurePath(last.filename).name}:{last.lineno}"
+            telemetry.event(_logger, logging.WARNING, "planning_failed", error=type(problem).__name__, where=where)
+            # The text of somebody else's exception may hold a value of the query.
+            _logger.debug("event=planning_trace", exc_info=problem)
             return "!" + type(problem).__name__
 
     class Java:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from grebe import telemetry
 from grebe.clock import SYSTEM, Clock
 from grebe.config import Config
 from grebe.errors import GrebeError, TableNotFound
@@ -107,7 +108,7 @@ class _Followed:
 
     def _put_aside(self, version: Version, index: IndexState, why: str) -> None:
         if not self._why_aside(version, index):
-            _logger.warning("event=index_set_aside index=%s replaced_at=%s why=%s", *version, why)
+            _tell_aside(version, why)
             self._aside[version] = (index.content, why)
             self._found = self._known()
 
@@ -154,7 +155,7 @@ class _Followed:
         try:
             copy, pruner = self._roles_of(version, index) if index.state == ACTIVE and not aside else (None, None)
         except GrebeError as problem:
-            _logger.warning("event=index_set_aside index=%s replaced_at=%s code=%s", *version, problem.code)
+            _tell_aside(version, problem.code)
             copy, pruner, aside = None, None, problem.code
             self._aside[version] = (index.content, aside)
         older = tuple(
@@ -291,8 +292,13 @@ class Tables:
             return False
         except GrebeError as problem:
             # A log that cannot be read is no reason for a query to fail, or to be slow again and again.
-            _logger.warning("event=log_not_read place=%s code=%s", place, problem.code)
+            telemetry.event(_logger, logging.WARNING, "log_not_read", place=place, code=problem.code)
             return False
         with self._lock:
             self._by_place.setdefault(place, _Followed(log, self._shim, self._session))
         return True
+
+
+def _tell_aside(version: Version, code: str) -> None:
+    index, replaced_at = version
+    telemetry.event(_logger, logging.WARNING, "index_set_aside", index=index, replaced_at=replaced_at, code=code)

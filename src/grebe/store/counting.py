@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from grebe import telemetry
 from grebe.store.protocol import ObjectInfo, Store
 
 _PAGE = 1000
@@ -112,3 +113,4 @@ class Counting:
             self._by_call[call] += requests
             self._read += read
             self._written += written
+        telemetry.requested(requests, read)
