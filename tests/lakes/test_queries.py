@@ -1,5 +1,6 @@
 """Queries of lake tables use indexes, and give what they give without: fresh, stale, after deletes, of older versions."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,9 @@ def lake(request: pytest.FixtureRequest, served: Served, folder: Path) -> LakeFo
 
 def test_a_fresh_index_serves_as_over_plain_files(served: Served, lake: LakeFormat) -> None:
     for query, used in ((POINT, "by_v"), (RANGE, "by_k"), (GROUP, "by_k")):
-        assert used in served.same_rows(query.format(lake.sql)).used
+        seen = served.same_rows(query.format(lake.sql))
+        assert used in seen.used
+        assert re.search(f"grebe: [^,]*{used}", seen.text), "the scan says so in Spark's UI"
     assert served.run(JOIN.format(lake.sql)).exchanges == 0
     served.same(JOIN.format(lake.sql), "by_k")
     # Formats answer that from what they know of their files, and may do it before us.
