@@ -26,6 +26,11 @@ def checkpoint_number(path: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def is_of_log(path: str) -> bool:
+    """An entry, or a checkpoint."""
+    return entry_number(path) is not None or checkpoint_number(path) is not None
+
+
 def segment_path(first_id: int, count: int, unique: str) -> str:
     return f"files/{first_id:010d}-{count}-{unique}.files"
 

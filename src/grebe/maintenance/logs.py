@@ -69,7 +69,7 @@ def logs_below(root: str, opener: Callable[[str], Store]) -> dict[str, Log]:
     """By its table every log below a root for all tables. All that is there is listed, and then the logs are opened at once."""
     top = canonical_uri(root)
     paths = (listed.path.partition("/") for listed in opener(top).list())
-    folders = {folder for folder, _, path in paths if names.entry_number(path) or names.checkpoint_number(path)}
+    folders = {folder for folder, _, path in paths if names.is_of_log(path)}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         opened = list(pool.map(lambda folder: Log(opener(f"{top}/{folder}")).open(), sorted(folders)))
     by_table = {log.state.table.uri: log for log in opened if log.state.table is not None}
