@@ -157,7 +157,7 @@ class Hyperspace:
             there = ", ".join(sorted({one.info.name for one in known})) or "none"
             raise IndexNotFound(
                 f"no index {name} on the tables that are known here; there are: {there}. Set spark.hyperspace.system.path to "
-                "where it was created, or read its table first"
+                "where it was created, or explain a query on its table first"
             )
         if len(found) > 1:
             raise Conflict(
