@@ -23,14 +23,16 @@ _LOOKUPS = "One row of a few million by its id, in a process without Spark and J
 
 def write_report(place: Path, told: Mapping[str, Sequence[Row]], explained: str, tables: Mapping[str, str]) -> Path:
     """`explained` and `tables` (indexes, by the name of their table) are HTML already."""
-    parts = [_section("A log that many may write", _LOG, html.table(list(told["log"][0]), told["log"]))]
+    race = _section("A log that many may write", _LOG, html.table(list(told["log"][0]), told["log"]))
+    parts = [race]
     if "queries" in told:
         shown = [html.title(name) + table for name, table in tables.items()]
-        parts += [
+        parts = [
             _section("Queries with and without indexes", _QUERIES, *map(_compared, told["queries"])),
-            _section("What one of them used", "", explained),
+            _section("What the last of them used", "", explained),
             _section("The indexes", "", *shown),
             _section("Lookups", _LOOKUPS, _lookups(told["lookups"])),
+            race,
         ]
     page = (
         f"<!doctype html><meta charset=utf-8><title>Grebe: a demo</title><style>{_STYLE}</style><h1>Grebe: a demo</h1>"
@@ -56,7 +58,8 @@ _BARS = {"without": "without_ms", "with indexes": "with_ms"}
 def _lookups(rows: Sequence[Row]) -> str:
     times = [(str(row["way"]), _number(row["ms"]), f"{row['ms']} ms") for row in rows]
     read = [(str(row["way"]), _number(row["bytes"]), f"{_number(row['bytes']):,.0f} bytes") for row in rows]
-    return html.title("Time") + picture.amounts(times) + html.title("Read") + picture.amounts(read)
+    colours = (picture.SPARED, *(picture.READ for _ in rows[1:]))
+    return html.title("Time") + picture.amounts(times, colours) + html.title("Read") + picture.amounts(read, colours)
 
 
 def _listed(value: object) -> list[object]:
