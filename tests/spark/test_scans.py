@@ -1,5 +1,7 @@
 """What people see in plans and in Spark's UI of the scans that Grebe changed."""
 
+import logging
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -99,3 +101,11 @@ def test_a_plan_that_was_left_alone_names_nothing_of_ours(lake: Served) -> None:
     with lake.lake.only():
         seen = lake.run("SELECT * FROM seen WHERE id = 801")
     assert "grebe" not in seen.text
+
+
+def test_the_planning_of_a_query_is_told(lake: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with lake.lake.only("by_k"), caplog.at_level(logging.DEBUG, "grebe.spark"):
+        lake.same("SELECT v FROM seen WHERE k = 3", "by_k")
+    told = [line for line in caplog.messages if line.startswith("event=planning_done ")]
+    assert told
+    assert all(re.fullmatch(r"event=planning_done tables=file:\S+/seen used=by_k seconds=[\d.]+", line) for line in told)
