@@ -108,4 +108,6 @@ def test_the_planning_of_a_query_is_told(lake: Served, caplog: pytest.LogCapture
         lake.same("SELECT v FROM seen WHERE k = 3", "by_k")
     told = [line for line in caplog.messages if line.startswith("event=planning_done ")]
     assert told
-    assert all(re.fullmatch(r"event=planning_done tables=file:\S+/seen used=by_k seconds=[\d.]+", line) for line in told)
+    assert all(
+        re.fullmatch(r"event=planning_done tables=file:\S+/seen used=by_k seconds=[\d.]+", line) for line in told
+    )
