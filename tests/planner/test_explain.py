@@ -4,7 +4,8 @@ import json
 
 from grebe.files import FileIds
 from grebe.planner.decision import Decision, Estimate, FromMetadata, StandIn
-from grebe.planner.explain import Actual, Explanation
+from grebe.planner.explain import Explanation
+from grebe.planner.explain_text import Actual
 from grebe.planner.reasons import Code, Reason
 from tests.planner.lake import MB, Source, covering
 

@@ -13,7 +13,8 @@ from grebe.log.describe import HistoryEntry, IndexInfo
 from grebe.lookup.answer import Answer, FileAnswer
 from grebe.lookup.explain import LookupExplanation
 from grebe.planner.decision import ByKeys, Decision, Estimate, Narrow
-from grebe.planner.explain import Actual, Explanation
+from grebe.planner.explain import Explanation
+from grebe.planner.explain_text import Actual
 from grebe.planner.prices import Prices, money
 from grebe.planner.reasons import Code, Reason
 from grebe.shown import html, picture

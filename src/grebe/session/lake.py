@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from grebe.config import SPARK_PREFIX, Config
 from grebe.planner.decision import Decision
-from grebe.planner.explain import Actual, Explanation
+from grebe.planner.explain import Explanation
+from grebe.planner.explain_text import Actual
 from grebe.planner.prices import Prices
 from grebe.planner.reasons import Code, Reason
 from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of

@@ -4,10 +4,11 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from grebe.errors import GrebeError, InvalidStatement, TableNotFound
 from grebe.log.describe import IndexInfo
+from grebe.planner.explain import Explanation
 from grebe.predicate.text import column_sql
 from grebe.session.lake_table import LakeTable
 from grebe.spark.conditions import condition_of
@@ -30,13 +31,18 @@ from grebe.sql.statement import (
     VerifyIndexes,
 )
 
-if TYPE_CHECKING:
-    from grebe.session.lake import Lake
-
 Row = Mapping[str, Any]
 
 
-def answer(lake: "Lake", what: str, text: str) -> str:
+class Lake(Protocol):
+    """What statements need of `session.lake.Lake`."""
+
+    def tables(self) -> list[str]: ...
+    def table(self, source: str, format: str | None = None) -> LakeTable: ...
+    def explain(self, df: str, verbose: bool = False) -> Explanation: ...
+
+
+def answer(lake: Lake, what: str, text: str) -> str:
     """What the session's parser (`parse`) and its command (`run`) are told, as JSON: see `Statement.java`."""
     from pyspark.errors import PySparkException
 
@@ -61,7 +67,7 @@ def _read(statement: Statement) -> dict[str, Any]:
     return {"schema": statement.columns, "catalog": catalog}
 
 
-def carried_out(lake: "Lake", statement: Statement) -> Iterator[Row]:
+def carried_out(lake: Lake, statement: Statement) -> Iterator[Row]:
     """Its effect, and then the rows of its result."""
     match statement:
         case ShowIndexes(table=None):
@@ -116,7 +122,7 @@ def _dropped(table: LakeTable, name: str, if_exists: bool) -> Iterator[Row]:
     yield from _rows(table, [table.index(name)])
 
 
-def _all_shown(lake: "Lake") -> Iterator[Row]:
+def _all_shown(lake: Lake) -> Iterator[Row]:
     for uri in lake.tables():
         try:
             table = lake.table(uri)
@@ -133,7 +139,7 @@ def _rows(table: LakeTable, infos: list[IndexInfo]) -> Iterator[Row]:
     return ({**asdict(info), "table": table.uri} for info in infos)
 
 
-def _table(lake: "Lake", name: TableName | None) -> LakeTable:
+def _table(lake: Lake, name: TableName | None) -> LakeTable:
     """As Spark reads the name: the catalog's table, or the files of format.`path`."""
     assert name is not None, "only statements on a table come here"
     if len(name.parts) == 2 and "/" in name.parts[1]:

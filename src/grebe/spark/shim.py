@@ -21,6 +21,8 @@ _logger = logging.getLogger("grebe.spark")
 _BRIDGE = "grebe.spark.Bridge"
 _LOCK = threading.Lock()
 _BRIDGES: "dict[int, Shim]" = {}
+_CLASSES: dict[int, Any] = {}
+"""By gateway: py4j remembers the methods of a class by its name, so that a JVM must not load it twice."""
 
 Answer = Callable[[str], str]
 
@@ -121,9 +123,11 @@ def _bridge_class(context: Any, jvm: Any, gateway: Any, jar: Path) -> Any:
         return parent.loadClass(_BRIDGE)
     except Py4JJavaError:  # ClassNotFoundException
         context._jsc.addJar(str(jar))
-    urls = gateway.new_array(jvm.java.net.URL, 1)
-    urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
-    return jvm.java.net.URLClassLoader(urls, parent).loadClass(_BRIDGE)
+    if id(gateway) not in _CLASSES:
+        urls = gateway.new_array(jvm.java.net.URL, 1)
+        urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
+        _CLASSES[id(gateway)] = jvm.java.net.URLClassLoader(urls, parent).loadClass(_BRIDGE)
+    return _CLASSES[id(gateway)]
 
 
 def _without_delay(gateway: Any) -> None:
