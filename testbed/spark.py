@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+SHORT_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For tests, whose queries are over before the thorough compiler is done with them; not for what is measured."""
+
+
 @contextlib.contextmanager
 def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "Iterator[SparkSession]":
     """A session of two threads, without a user interface, that keeps its files below `folder` and knows s3a://."""
@@ -30,7 +34,6 @@ def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "I
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.driver.extraClassPath": os.pathsep.join(map(str, (*maven.s3a_jars(), *maven.lake_jars()))),
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "2",

@@ -19,7 +19,7 @@ from testbed.recipes import StoreRecipe
 from testbed.s3 import S3Server
 from testbed.s3 import s3_server as start_s3
 from testbed.sharing import shared
-from testbed.spark import drop_views, spark_session
+from testbed.spark import SHORT_LIVED, drop_views, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def azure_server(run_folder: Path) -> Iterator[AzureServer]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
-    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+    with spark_session(tmp_path_factory.mktemp("spark"), SHORT_LIVED) as session:
         yield session
 
 
