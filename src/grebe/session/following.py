@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from grebe import telemetry
 from grebe.clock import SYSTEM
 from grebe.errors import InvalidConfig, Unsupported
 from grebe.session.lake_table import LakeTable
@@ -47,7 +48,8 @@ class Refreshes:
         except Exception as problem:
             if type(problem) is not type(self.last_error):
                 code = getattr(problem, "code", type(problem).__name__)
-                _logger.warning("event=refresh_failed code=%s", code, exc_info=problem)
+                # The text of a foreign exception may hold a value of the data; `last_error` has it.
+                telemetry.event(_logger, logging.WARNING, "refresh_failed", code=code)
             self.last_error = problem
             return False
         self.last_error = None

@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from grebe import telemetry
 from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
@@ -275,7 +276,7 @@ def _find_log(
         except TableNotFound:
             continue
         except Unsupported as newer:
-            _logger.warning("%s", newer)
+            telemetry.event(_logger, logging.WARNING, "log_too_new", why=str(newer))
             return None
     return None
 
