@@ -45,7 +45,7 @@ class Refreshes:
             self._tables = self._tables or self._open()
             for table in self._tables:
                 table.refresh()
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever fails, the stream goes on; it is kept and logged
             if type(problem) is not type(self.last_error):
                 code = getattr(problem, "code", type(problem).__name__)
                 # The text of a foreign exception may hold a value of the data; `last_error` has it.
