@@ -1,11 +1,18 @@
-"""Writes the pages of docs/reference from the code itself: the settings and the errors. `make docs` runs it."""
+"""Writes the pages of docs/reference from the code itself: Python's names, the command line, the settings and the errors.
+`make docs` runs it."""
 
 import ast
 import inspect
+import re
 from collections import defaultdict
 from pathlib import Path
 
+import click
+
+import grebe
 from grebe import errors
+from grebe.cli.main import VERBS
+from grebe.cli.main import main as command_line
 from grebe.config import ENVIRONMENT_PREFIX, SPARK_PREFIX, TOML_NAME, describe
 from grebe.errors import GrebeError
 
@@ -57,6 +64,83 @@ The command line prints `error: [CODE] message` to standard error and ends with 
 """
 
 
+def python_page() -> str:
+    """Every public name but the errors, which have a page of their own."""
+    names = {name: getattr(grebe, name) for name in grebe.__all__ if not hasattr(errors, name)}
+    functions = [_function(f"grebe.{name}", found) for name, found in names.items() if inspect.isfunction(found)]
+    classes = [_class(name, found) for name, found in names.items() if inspect.isclass(found)]
+    return f"""# Python
+
+`import grebe` gives these names; they load when they are first used. [Errors](errors.md) and [settings](settings.md) have pages of
+their own.
+
+## Functions
+
+{chr(10).join(functions)}
+{chr(10).join(classes)}"""
+
+
+def _class(name: str, kind: type) -> str:
+    made = (
+        f"{name}{_signature(kind).removesuffix(' -> None')}"
+        if kind.__init__ is not object.__init__ and not issubclass(kind, tuple)
+        else name
+    )
+    members = [
+        _function(member, found)
+        for member, found in vars(kind).items()
+        if not member.startswith("_") and inspect.isfunction(found) and inspect.getdoc(found)
+    ]
+    return f"## {name}\n\n```text\n{made}\n```\n\n{_said(kind)}\n\n{chr(10).join(members)}"
+
+
+def _function(name: str, found: object) -> str:
+    return f"### `{name}`\n\n```text\n{name.rpartition('.')[2]}{_signature(found)}\n```\n\n{_said(found)}\n"
+
+
+def _signature(found: object) -> str:
+    text = str(inspect.signature(found)).replace("(self, /", "(self").replace("(self, ", "(").replace("(self)", "()")  # type: ignore[arg-type]  # a function or a class
+    return re.sub(
+        r"(?<![\w.])(?:grebe|pyspark|pyarrow|collections|typing|datetime|os)(?:\.\w+)*\.(?=\w)", "", text
+    ).replace("'", "")
+
+
+def _said(found: object) -> str:
+    return inspect.getdoc(found) or ""
+
+
+def command_line_page() -> str:
+    context = click.Context(command_line, info_name="grebe")
+    verbs = [_verb(name, context) for name in VERBS]
+    return f"""# Command line
+
+`grebe VERB --help` says the same. Every verb takes `--json`, which prints one JSON value for programs, and `-v`, which says more.
+Exit codes: 0 done, 1 failed, 2 wrong use. Completion: `eval "$(grebe completion bash)"`, or `zsh`, `fish`.
+
+{chr(10).join(verbs)}"""
+
+
+def _verb(name: str, above: click.Context) -> str:
+    command = command_line.get_command(above, name)
+    assert command is not None, "it is one of the verbs"
+    context = click.Context(command, info_name=name, parent=above)
+    records = [param.get_help_record(context) for param in command.params if _is_own(param)]
+    options = "".join(f"| `{_cell(record[0])}` | {_cell(record[1])} |\n" for record in records if record is not None)
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    text = " ".join((command.help or "").split())
+    return f"## {name}\n\n```text\n{' '.join(usage.split())}\n```\n\n{text}\n\n" + (
+        f"| option | |\n|---|---|\n{options}" if options else ""
+    )
+
+
+def _is_own(param: click.Parameter) -> bool:
+    return isinstance(param, click.Option) and param.name not in ("as_json", "verbose")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def raised_codes() -> dict[str, set[str]]:
     """The codes that the code can raise, by class: every `Class(…, detail="…")` in it."""
     codes: dict[str, set[str]] = defaultdict(set)
@@ -74,7 +158,12 @@ def _literal(default: object) -> str:
     return "none" if default is None else str(default).lower()
 
 
-PAGES = {FOLDER / "settings.md": settings_page, FOLDER / "errors.md": errors_page}
+PAGES = {
+    FOLDER / "python.md": python_page,
+    FOLDER / "command-line.md": command_line_page,
+    FOLDER / "settings.md": settings_page,
+    FOLDER / "errors.md": errors_page,
+}
 
 
 def main() -> None:

@@ -9,16 +9,16 @@
 
 The map of the code, from the top down (imports go down only):
 
-    cli                         the command line
-    session                     attach(spark), open(path) and the verbs of a table
+    cli | compat                the command line; the names of Hyperspace
+    session                     attach(spark), open(path), the verbs of a table, and the SQL that calls them
     maintenance                 create, refresh, delete, restore
     spark                       the rule in Spark's optimizer, and what it reads and writes through Spark
-    planner                     what of a query is answered by which index
+    planner | sql               what of a query is answered by which index; the statements on indexes
     indexes                     the kinds, one package each
     sources | log | predicate   the files of a table; the operation log; what a query asks
     formats                     the records of one file
     store                       bytes, on any platform
-    errors, config, clock, files
+    errors, config, telemetry, shown, clock, files
 
 Names load when they are first used, so that `import grebe` costs next to nothing.
 """
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         InvalidConfig,
         InvalidIndex,
         InvalidPredicate,
+        InvalidStatement,
         SourceChanged,
         StoreRefused,
         StoreUnreachable,
@@ -83,6 +84,7 @@ __all__ = [
     "InvalidConfig",
     "InvalidIndex",
     "InvalidPredicate",
+    "InvalidStatement",
     "Lake",
     "LakeTable",
     "Lookup",
