@@ -81,11 +81,7 @@ their own.
 
 
 def _class(name: str, kind: type) -> str:
-    made = (
-        f"{name}{_signature(kind).removesuffix(' -> None')}"
-        if kind.__init__ is not object.__init__ and not issubclass(kind, tuple)
-        else name
-    )
+    made = f"{name}{_signature(kind).removesuffix(' -> None')}"
     members = [
         _function(member, found)
         for member, found in vars(kind).items()
