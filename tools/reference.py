@@ -96,6 +96,7 @@ def _function(name: str, found: object) -> str:
 
 def _signature(found: object) -> str:
     text = str(inspect.signature(found)).replace("(self, /", "(self").replace("(self, ", "(").replace("(self)", "()")  # type: ignore[arg-type]  # a function or a class
+    text = re.sub(r"<function .*? at 0x[0-9a-f]+>", "…", text)
     return re.sub(
         r"(?<![\w.])(?:grebe|pyspark|pyarrow|collections|typing|datetime|os)(?:\.\w+)*\.(?=\w)", "", text
     ).replace("'", "")

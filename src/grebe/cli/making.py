@@ -133,7 +133,10 @@ def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:
     said = {option: value for option, value in given.items() if value is not None}
     for option in said.keys() - fields.keys():
         raise click.UsageError(f"--{option.replace('_', '-')} is no option of the kind {kind.kind}")
-    return kind_made(kind, name, {option: _value(value, fields[option]) for option, value in said.items()})
+    values = {option: _value(value, fields[option]) for option, value in said.items()}
+    if "on" in fields and not values.keys() & {"on", "sketches"}:
+        raise click.UsageError(f"the kind {kind.kind} needs more: --on a,b")
+    return kind_made(kind, name, values)
 
 
 def _value(value: Any, hint: Any) -> Any:

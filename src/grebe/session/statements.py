@@ -2,11 +2,13 @@
 
 import datetime
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from grebe.errors import GrebeError, InvalidStatement, TableNotFound
+from grebe import telemetry
+from grebe.errors import GrebeError, InvalidStatement
 from grebe.log.describe import IndexInfo
 from grebe.planner.explain import Explanation
 from grebe.predicate.text import column_sql
@@ -31,6 +33,7 @@ from grebe.sql.statement import (
     VerifyIndexes,
 )
 
+_logger = logging.getLogger("grebe")
 Row = Mapping[str, Any]
 
 
@@ -125,10 +128,10 @@ def _dropped(table: LakeTable, name: str, if_exists: bool) -> Iterator[Row]:
 def _all_shown(lake: Lake) -> Iterator[Row]:
     for uri in lake.tables():
         try:
-            table = lake.table(uri)
-        except TableNotFound:
-            continue  # its files went since the session met it
-        yield from _shown(table)
+            yield from list(_shown(lake.table(uri)))
+        except Exception as problem:  # noqa: BLE001 - one that went, or is out of reach now, must not hide the others
+            code = getattr(problem, "code", type(problem).__name__)
+            telemetry.event(_logger, logging.WARNING, "table_not_shown", table=uri, code=code)
 
 
 def _shown(table: LakeTable) -> Iterator[Row]:

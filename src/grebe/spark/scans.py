@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.planner.decision import ByKeys, Choice, FromMetadata, Narrow, StandIn
@@ -11,7 +12,7 @@ from grebe.planner.query import Relation
 def stand_in(choice: StandIn) -> str:
     copy = choice.copy
     if copy.layout.buckets:
-        buckets = len(pc.unique(copy.content["bucket"].take(list(choice.content))))
+        buckets = len(pc.unique(copy.content["bucket"].take(pa.array(choice.content, pa.int64()))))
         much = f"{buckets:,} of {copy.layout.buckets:,} buckets"
     else:
         much = f"{len(choice.content):,} of {len(copy.content):,} files"

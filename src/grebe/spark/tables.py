@@ -235,7 +235,7 @@ class Tables:
     def changed(self, table: str | None = None) -> None:
         """Something was created, refreshed or deleted through this session: look again."""
         with self._lock:
-            if table is not None:
+            if table:
                 self._touched.add(table)
             self._by_root.clear()
             followed = list(self._by_place.values())
