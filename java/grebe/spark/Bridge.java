@@ -148,22 +148,22 @@ public final class Bridge {
     return number;
   }
 
-  /** What Python says to a question; a long one goes ahead in parts. */
+  /** What Python says to a question; a long one goes ahead in parts. Throws where Python failed. */
   String answer(long number, String question) {
     int start = 0;
     for (; question.length() - start > ONE_PIECE; start += ONE_PIECE) {
       python.apply("part " + number + " " + question.substring(start, start + ONE_PIECE));
     }
-    return python.apply(number + " " + question.substring(start));
+    String answer = python.apply(number + " " + question.substring(start));
+    if (answer.startsWith("!")) {
+      throw new IllegalStateException("a fault in Grebe: " + answer.substring(1));
+    }
+    return answer;
   }
 
   /** What Python says to something that is asked while a query runs. */
   String ask(String question) {
-    String answer = answer(numbers.incrementAndGet(), question);
-    if (answer.startsWith("!")) {
-      throw new IllegalStateException("the planner failed: " + answer.substring(1));
-    }
-    return answer;
+    return answer(numbers.incrementAndGet(), question);
   }
 
   /** What Python says to a statement of a session's: how it reads it (`parse`), or what came of it (`run`). */
@@ -172,11 +172,7 @@ public final class Bridge {
     sessions.put(number, session);
     try {
       String question = new Json().open().key("statement").text(text).key("what").text(what).close().toString();
-      String answer = answer(number, question);
-      if (answer.startsWith("!")) {
-        throw new IllegalStateException("a fault in Grebe: " + answer.substring(1));
-      }
-      return answer;
+      return answer(number, question);
     } finally {
       sessions.remove(number);
     }

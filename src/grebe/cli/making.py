@@ -13,12 +13,12 @@ import click
 
 from grebe.cli.output import Output
 from grebe.cli.spark_work import progress, spark_for, spark_options
-from grebe.cli.tables import SHOWN, names_in, pairs
+from grebe.cli.tables import names_in, pairs
 from grebe.cli.verb import Verb
 from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.making import fields_of, kind_made
 from grebe.indexes.registry import kind_named, kinds
-from grebe.log.describe import IndexInfo
+from grebe.log.describe import SHOWN_OF_INDEXES, IndexInfo
 from grebe.maintenance.optimize import MODES as OPTIMIZE_MODES
 from grebe.maintenance.refresh import MODES
 from grebe.session.lake_table import LakeTable
@@ -159,4 +159,4 @@ def opened_in_spark(
 
 
 def shown(output: Output, infos: Sequence[IndexInfo]) -> None:
-    output.rows(SHOWN, [dataclasses.asdict(info) for info in infos])
+    output.rows(SHOWN_OF_INDEXES, [dataclasses.asdict(info) for info in infos])

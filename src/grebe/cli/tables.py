@@ -9,23 +9,12 @@ import click
 
 from grebe.cli.output import Output
 from grebe.cli.verb import Verb
+from grebe.log.describe import SHOWN_OF_INDEXES
 from grebe.session.table import Table
 from grebe.session.table import open as open_table
 
 _NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
 """Names are separated by commas, except in backticks."""
-SHOWN = [
-    "name",
-    "kind",
-    "columns",
-    "state",
-    "files_covered",
-    "files_stale",
-    "rows",
-    "bytes",
-    "refreshed_at",
-    "operations",
-]
 
 
 def table_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,7 +49,7 @@ def version_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def list_indexes(output: Output, /, **asked: Any) -> None:
     """The indexes of TABLE: what each covers, and what is under way."""
     infos = opened(**asked).indexes()
-    output.rows(SHOWN, [asdict(info) for info in infos])
+    output.rows(SHOWN_OF_INDEXES, [asdict(info) for info in infos])
     if not infos:
         output.note("No index yet.")
 

@@ -28,7 +28,7 @@ from grebe.shown.html import block
 from grebe.shown.html import facts as html_facts
 from grebe.shown.records import Records
 
-_SHOWN_OF_INDEXES = (
+SHOWN_OF_INDEXES = (
     "name",
     "kind",
     "columns",
@@ -40,6 +40,7 @@ _SHOWN_OF_INDEXES = (
     "refreshed_at",
     "operations",
 )
+"""The fields of `IndexInfo` that tables for people have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def no_indexes() -> Records[IndexInfo]:
 
 
 def _indexes(infos: Iterable[IndexInfo]) -> Records[IndexInfo]:
-    return Records(infos, _SHOWN_OF_INDEXES, "No index yet.")
+    return Records(infos, SHOWN_OF_INDEXES, "No index yet.")
 
 
 def describe_history(entries: Iterable[Entry]) -> Records[HistoryEntry]:

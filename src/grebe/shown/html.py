@@ -23,10 +23,6 @@ def paragraph(text: str) -> str:
     return f"<div>{escape(text)}</div>"
 
 
-def code(text: str) -> str:
-    return f'<span style="{_CODE}">{escape(text)}</span>'
-
-
 def table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """The rows' values under these columns; numbers stand at the right."""
     listed = list(rows)
