@@ -127,12 +127,26 @@ def test_a_name_means_one_table(session: "SparkSession", hyperspace: Hyperspace,
     with pytest.raises(grebe.IndexExists):
         hyperspace.createIndex(session.read.parquet(goods), IndexConfig("by_id", ["id"], ["town"]))
 
-    grebe.attach(session).table(more).create(grebe.Covering("by_id", on="id"))
+    in_system_path = grebe.attach(session, grebe.Config(location=str(tmp_path / "indexes")))
+    in_system_path.table(more).create(grebe.Covering("by_id", on="id"))
     with pytest.raises(grebe.Conflict, match=r"goods, .*more; say which one is meant .*table") as unclear:
         hyperspace.deleteIndex("by_id")
     assert unclear.value.code == "CONFLICT_SEVERAL_TABLES"
     with pytest.raises(grebe.IndexNotFound, match="there are: by_id"):
         hyperspace.deleteIndex("by_price")
+
+
+def test_a_name_means_the_index_in_the_system_path_first(
+    session: "SparkSession", hyperspace: Hyperspace, goods: str, tmp_path: Path
+) -> None:
+    beside = grebe.attach(session).table(write(tmp_path / "more", FILE))
+    beside.create(grebe.Covering("by_id", on="id"))
+    assert row(hyperspace, "by_id").indexLocation.startswith((tmp_path / "_grebe" / "more").as_uri())
+    hyperspace.createIndex(session.read.parquet(goods), IndexConfig("by_id", ["id"], ["town"]))
+    assert [found.name for found in hyperspace.indexes().collect()] == ["by_id"]
+    hyperspace.deleteIndex("by_id")
+    assert row(hyperspace, "by_id").indexLocation.startswith((tmp_path / "indexes").as_uri())
+    assert [index.state for index in beside.indexes()] == ["ACTIVE"]
 
 
 def test_what_is_no_config_is_refused(session: "SparkSession", hyperspace: Hyperspace, goods: str) -> None:

@@ -1,7 +1,8 @@
 """Hyperspace's verbs on indexes, by names that are unique in a system path, over Grebe's, by names that are unique on a table.
 
 The tables looked at are those below `spark.hyperspace.system.path`, and those that this session has met; of each the log that
-counts under the settings as they are at the call.
+counts under the settings as they are at the call. A name means the index in the system path first: one of the same name that
+lies elsewhere, beside its table say, stands back.
 """
 # ruff: noqa: N802, N803 - the names are Hyperspace's
 
@@ -36,6 +37,8 @@ class _Known:
     table: str
     log: Log
     info: IndexInfo
+    in_system_path: bool
+    """Always, where none is set."""
 
 
 class Hyperspace:
@@ -59,7 +62,8 @@ class Hyperspace:
         return self.spark.createDataFrame([row], schema)
 
     def createIndex(self, dataFrame: "DataFrame", indexConfig: CoveringIndexConfig) -> None:
-        """On the one table that the frame reads. The name must be free on all tables that `indexes()` is about."""
+        """On the one table that the frame reads. The name must be free in the system path, and, where none is set, on all tables
+        that `indexes()` is about."""
         if not isinstance(indexConfig, CoveringIndexConfig):
             raise InvalidIndex(
                 f"a {type(indexConfig).__name__} does not say what to index; give an IndexConfig", detail="KIND"
@@ -68,7 +72,7 @@ class Hyperspace:
         kind = indexConfig.kind(settings)
         table = lake.table(dataFrame)
         for other in self._known(lake, settings):
-            if other.info.name == kind.name and other.table != table.uri:
+            if other.in_system_path and other.info.name == kind.name and other.table != table.uri:
                 raise IndexExists(
                     f"there is an index {kind.name} on {other.table}, and Hyperspace's names are those of all tables; take "
                     f"another name, or create it with grebe.attach(spark).table({table.uri!r})",
@@ -169,16 +173,16 @@ class Hyperspace:
 
     def _known(self, lake: Lake, settings: Settings) -> list[_Known]:
         location = settings.config.location
-        logs = logs_below(location, self._store) if location else {}
-        for table in lake.tables():
-            log = logs.get(table) or Place(table, None, location, self._store).find()
-            if log is not None:
-                logs[table] = log
-        return [
-            _Known(table, log, info)
+        below = logs_below(location, self._store) if location else {}
+        met = {table: Place(table, None, location, self._store).find() for table in lake.tables() if table not in below}
+        logs = below | {table: log for table, log in met.items() if log is not None}
+        known = [
+            _Known(table, log, info, in_system_path=not location or table in below)
             for table, log in sorted(logs.items())
             for info in describe_indexes(log.state, NO_FILES, 0)
         ]
+        names = {one.info.name for one in known if one.in_system_path}
+        return [one for one in known if one.in_system_path or one.info.name not in names]
 
     def _store(self, uri: str) -> Store:
         return store_for(self._session, uri)
