@@ -79,6 +79,7 @@ lock: .venv-lock/.ready ## pins and hashes of all dependencies; LOCK_OPTIONS=--u
 	$(COMPILE) --group build --constraint requirements.lock -o requirements/build.lock
 	$(COMPILE) requirements/tpcds.in -o requirements/tpcds.lock
 	$(COMPILE) requirements/rottnest.in -o requirements/rottnest.lock
+	$(COMPILE) requirements/commands.in --constraint requirements.lock -o requirements/commands.lock
 	$(COMPILE) requirements/rivals.in --constraint requirements.lock --no-emit-package pyarrow --no-emit-package numpy \
 	  -o requirements/rivals.lock
 	for spark in $(MATRIX); do \
