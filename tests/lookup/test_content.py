@@ -10,8 +10,9 @@ import pyspark
 import pytest
 
 from grebe.formats.byte_cache import ByteCache
+from grebe.indexes.content.entries import parts_for
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
-from grebe.indexes.lookup.build import CHUNK_ROWS, parts_for
+from grebe.indexes.lookup.build import CHUNK_ROWS
 from grebe.indexes.lookup.probe import LookupIndex
 from grebe.indexes.reading import Reader
 from grebe.log.commit import Log

@@ -11,11 +11,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from grebe.formats import KeepsMaps
+from grebe.formats import DataFile, KeepsMaps, Reading, format_named
 from grebe.indexes.content.sealed import sealed, unsealed
+from grebe.indexes.reading import Reader
+from grebe.log.states import IndexState
+from grebe.store.protocol import Store
 
 NAME = "pages.gix"
 _COUNT = 4
+_AT_ONCE = 16 * 1024 * 1024
+"""Larger maps are not worth their reading: the footers of the few files that are needed are less."""
 
 
 def packed(format: KeepsMaps, ids: npt.NDArray[np.uint32], maps: Sequence[Any]) -> bytes:
@@ -55,3 +60,16 @@ class Maps(Mapping[int, Any]):
 def joined(maps: Sequence[Maps]) -> Mapping[int, Any]:
     """Of several runs, which know different files."""
     return maps[0] if len(maps) == 1 else ChainMap(*cast("Sequence[dict[int, Any]]", maps))  # nothing is written to it
+
+
+def read_maps(index: IndexState, reading: Reading, store: Store, reader: Reader) -> Mapping[int, Any]:
+    """Those of an index that can be read in one go."""
+    format = format_named(reading.format)
+    if not isinstance(format, KeepsMaps):
+        return {}
+    files = [file for file in index.content if file.path.endswith(f"/{NAME}") and file.size <= _AT_ONCE]
+    wanted = [(DataFile(store, file.path, file.size), 0, file.size) for file in files]
+    read = reader.parsed(
+        "maps", wanted, lambda at, data: Maps.of(format, data, wanted[at][0].uri), lambda made: made.nbytes
+    )
+    return joined(read)

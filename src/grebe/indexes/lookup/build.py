@@ -6,35 +6,32 @@ writer puts all filters of a file right before its footer, so that one request b
 
 from collections.abc import Sequence
 
-from grebe.errors import Unsupported
 from grebe.indexes.classic import functions
+from grebe.indexes.content import entries
 from grebe.indexes.content.by_range import by_range, column, quoted
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import FILE_COLUMN, Arranged, LocatedRows, Rows
+from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
 from grebe.log.entry import IndexSpec
 
 CHUNK_ROWS = 6_150
 """As many keys as a filter of 8 KB holds with one percent of false answers."""
 _FALSE_ANSWERS = "0.01"
-_FILE_ROWS = 1_000_000
-"""A file's filters and footer are read as a whole, and must stay about a megabyte."""
-_FEWEST_ROWS, _FEW_FILES = 50_000, 8
 
 
 def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     shape = shape_of(index, spec)
     keys = [one.content for one in shape.on]
-    taken = _taken(shape, rows, spec.properties["file_level"])
-    if shape.layout is not None and taken.locators != shape.locators:
-        raise Unsupported(f"index {index}: {taken.file_level}; refresh with mode='full'", detail="LOCATORS_CHANGED")
+    taken = entries.taken(rows, {one.path[0] for one in shape.columns}, shape.locators, spec.properties["file_level"])
+    if shape.layout is not None:
+        entries.require_located_alike(index, taken, shape.locators)
     places = [FILE_COLUMN, *taken.locators]
     kept = taken.frame.select(*(functions.col(quoted(*one.path)).alias(one.content) for one in shape.columns), *places)
     counted = rows.counted(kept, whole=True)
     count = rows.facts.rows if taken.rows is None else taken.rows
-    laid, spread = by_range(counted, shape.on[0], places, parts_for(count), count)
+    laid, spread = by_range(counted, shape.on[0], places, entries.parts_for(count), count)
     return Arranged(
         frame=laid.sortWithinPartitions(*map(column, [*keys, *places])),
-        options={**_writer(shape, taken.locators), "maxRecordsPerFile": str(_FILE_ROWS)},
+        options={**_writer(shape, taken.locators), "maxRecordsPerFile": str(entries.FILE_ROWS)},
         properties={
             "locators": list(taken.locators),
             "file_level": taken.file_level,
@@ -51,17 +48,6 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     )
 
 
-def _taken(shape: Shape, rows: Rows, file_level: str | None) -> LocatedRows:
-    if shape.locators:
-        return rows.located({one.path[0] for one in shape.columns})
-    return LocatedRows(rows.frame(again=parts_for(rows.facts.rows) > 1), (), file_level=file_level)
-
-
-def parts_for(rows: int) -> int:
-    """Files of at most so many rows; of a smaller table some, so that they are written side by side."""
-    return max(-(-rows // _FILE_ROWS), min(_FEW_FILES, rows // _FEWEST_ROWS), 1)
-
-
 def _writer(shape: Shape, locators: Sequence[str]) -> dict[str, str]:
     options = {
         # Numbers as differences to their neighbours: of sorted keys that is next to what there is to tell at all.
@@ -72,7 +58,7 @@ def _writer(shape: Shape, locators: Sequence[str]) -> dict[str, str]:
         "parquet.bloom.filter.fpp": _FALSE_ANSWERS,
     }
     keys = CHUNK_ROWS
-    if not _cuts_by_rows():
+    if not entries.cuts_by_rows():
         keys *= 2
         options["parquet.block.size"] = str(CHUNK_ROWS * sum(_WIDTHS.get(one.type, _OTHERS) for one in shape.columns))
     for one in shape.on:
@@ -98,10 +84,3 @@ _WIDTHS = {
     "timestamp": 11,
 }
 _OTHERS = 24
-
-
-def _cuts_by_rows() -> bool:
-    """The Parquet of Spark 3.5 cuts row groups by bytes only, so that chunks are but about as large as they should be."""
-    import pyspark
-
-    return pyspark.__version__ >= "4"

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from grebe.files import FileIds
-from grebe.formats import DataFile, KeepsMaps, format_named
 from grebe.formats.parquet_pages import decode_group, group_span
-from grebe.indexes.content.maps import NAME as MAPS
-from grebe.indexes.content.maps import Maps, joined
+from grebe.indexes.content.entries import places_in
+from grebe.indexes.content.maps import read_maps
 from grebe.indexes.content.sealed import require
 from grebe.indexes.content.shape import Shape, shape_of
 from grebe.indexes.kind import FILE_COLUMN, Entries, Totals
@@ -30,8 +29,6 @@ from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import TRUE, And, Compare, Constant, In, IsNull, Or, Path, Predicate, StartsWith, columns_of
 from grebe.store.protocol import Store
 
-_MAPS_AT_ONCE = 16 * 1024 * 1024
-"""Larger maps are not worth their reading: the footers of the few files that are needed are less."""
 _ROWS_OF_A_KEY = 2
 """A guess: keys that are looked up are mostly unique."""
 
@@ -75,10 +72,14 @@ class Chunks:
         found = [self._matching(*one) for one in zip(self.chunks, self._read(reader), strict=True)]
         shape = self.index.shape
         if not found:
-            return Entries(np.empty(0, np.int64), _places(shape, None), None)
+            return Entries(np.empty(0, np.int64), places_in(shape.reading, shape.locators, None), None)
         whole = pa.Table.from_batches(found)
         own = [name for name in whole.column_names if name != FILE_COLUMN and name not in shape.locators]
-        return Entries(whole[FILE_COLUMN].to_numpy().astype(np.int64), _places(shape, whole), whole.select(own))
+        return Entries(
+            whole[FILE_COLUMN].to_numpy().astype(np.int64),
+            places_in(shape.reading, shape.locators, whole),
+            whole.select(own),
+        )
 
     def _read(self, reader: Reader) -> list[pa.RecordBatch]:
         spans = [(one.tail.file, *group_span(one.tail.pages, one.group)) for one in self.chunks]
@@ -99,13 +100,6 @@ class Chunks:
                 return batch
         flat = renamed(self.asked, self.index.columns)
         return batch if flat == TRUE or not len(batch) else batch.filter(matches(batch, flat))
-
-
-def _places(shape: Shape, found: pa.Table | None) -> pa.Table | None:
-    if not shape.locators:
-        return None
-    schema = format_named(shape.reading.format).locator.schema
-    return schema.empty_table() if found is None else found.select(shape.locators).rename_columns(schema.names)
 
 
 @dataclass(frozen=True)
@@ -185,16 +179,7 @@ class LookupIndex(IndexVersion[Shape]):
         return read_root(self.state, self.shape, self.store, reader)
 
     def _read_maps(self, reader: Reader) -> Mapping[int, Any]:
-        """Those that can be read in one go."""
-        format = format_named(self.reading.format)
-        if not isinstance(format, KeepsMaps):
-            return {}
-        files = [file for file in self.state.content if file.path.endswith(f"/{MAPS}") and file.size <= _MAPS_AT_ONCE]
-        wanted = [(DataFile(self.store, file.path, file.size), 0, file.size) for file in files]
-        read = reader.parsed(
-            "maps", wanted, lambda at, data: Maps.of(format, data, wanted[at][0].uri), lambda made: made.nbytes
-        )
-        return joined(read)
+        return read_maps(self.state, self.reading, self.store, reader)
 
     def _tails(self, endings: Sequence[Ending], reader: Reader, pin: bool = False) -> list[Tail]:
         keys = self.shape.on

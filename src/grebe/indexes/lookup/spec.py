@@ -1,17 +1,16 @@
 """What users ask for: `grebe.Lookup("by_order", on="o_orderkey")`."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import pyarrow as pa
-
-from grebe.errors import CorruptIndex, InvalidIndex, Unsupported
-from grebe.formats import Reading, format_named
+from grebe.errors import CorruptIndex, InvalidIndex
+from grebe.formats import Reading
 from grebe.indexes import columns
 from grebe.indexes.content.checks import faults_of
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
+from grebe.indexes.content.entries import why_not_located
 from grebe.indexes.content.shape import shape_of
 from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows, locator_columns
@@ -20,9 +19,6 @@ from grebe.indexes.lookup.probe import LookupIndex
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.store.protocol import Store
-
-# Of these Spark itself tells the number of a row in its file, however the file is read.
-_NUMBERED_BY_SPARK = ("parquet",)
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Lookup:
         columns.require_keys(on, self.name)
         columns.require_kept(include, self.name)
         kept = columns.restricted(reading, [column.path for column in (*on, *include)])
-        file_level = _why_not_located(reading, {column.path[0] for column in (*on, *include)})
+        file_level = why_not_located(reading, {column.path[0] for column in (*on, *include)})
         return IndexSpec(
             kind=self.kind,
             columns=tuple(column.name for column in on),
@@ -97,19 +93,3 @@ class Lookup:
             raise CorruptIndex(
                 f"the log does not say {lacking} of index {name}; create it anew", detail="SPEC"
             ) from lacking
-
-
-def _why_not_located(reading: Reading, names: Set[str]) -> str | None:
-    """Why an index of these columns can tell files only; None where nothing speaks against telling records before the files have
-    been looked at."""
-    if reading.format in _NUMBERED_BY_SPARK:
-        return None
-    taken = [column.name for column in reading.columns if column.name.lower() in locator_columns(reading.format)]
-    if taken:
-        return f"the table has a column {taken[0]}, a name that Grebe needs for the places of records"
-    try:
-        format_named(reading.format).options.check_readable(reading.format, dict(reading.options))
-        pa.schema([column.arrow for column in reading.columns if column.name in names])
-    except Unsupported as refusal:
-        return str(refusal.args[0])
-    return None

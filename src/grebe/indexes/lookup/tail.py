@@ -3,8 +3,7 @@
 Of every chunk the bounds of the first key column are known, and of each key column a Bloom filter.
 """
 
-import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +11,10 @@ import numpy as np
 
 from grebe.formats import DataFile
 from grebe.formats.parquet_pages import BloomFilters, Footer, PageMap, bloom_spans, naming, parse_footer
-from grebe.formats.parquet_pages.schema import BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED, FLOAT, INT32, INT64, Leaf
+from grebe.formats.parquet_pages.schema import Leaf
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.bounds import column_of
+from grebe.indexes.content.statistics import bounds_of_groups, rows_of_groups
 from grebe.indexes.lookup.points import Points, hashes_in
 from grebe.predicate.bounds import Bounds, Flags, Stretches, bounds_of, by_bounds, in_order, named, stretches
 from grebe.predicate.tree import Column, Compare, In, Literal, Path, Predicate
@@ -23,16 +23,6 @@ from grebe.predicate.verdicts import Verdicts, both, judge, must_read
 
 _MANY_VALUES = 64
 """An IN of more values than this is not asked of the filters."""
-_UNKNOWN = -1
-_PLAIN: dict[int, Callable[[bytes], Any]] = {
-    BOOLEAN: lambda raw: bool(raw[0]),
-    INT32: lambda raw: int.from_bytes(raw, "little", signed=True),
-    INT64: lambda raw: int.from_bytes(raw, "little", signed=True),
-    FLOAT: lambda raw: struct.unpack("<f", raw)[0],
-    DOUBLE: lambda raw: struct.unpack("<d", raw)[0],
-    BYTE_ARRAY: lambda raw: raw,
-    FIXED: lambda raw: int.from_bytes(raw, "big", signed=True),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,27 +114,7 @@ def _filters(footer: Footer, leaf: int, uri: str) -> BloomFilters:
 
 
 def _bounds(footer: Footer, leaf: int, key: Chosen) -> Bounds | None:
-    lows, highs, nulls = [], [], []
-    for group in footer.groups:
-        known = group[1][leaf][3].get(12, {})
-        nulls.append(known.get(3, _UNKNOWN))
-        lows.append(_value(footer.schema.leaves[leaf], known.get(6), key.type))
-        highs.append(_value(footer.schema.leaves[leaf], known.get(5), key.type))
-    rows = np.array([group[3] for group in footer.groups], np.int64)
-    low, high = column_of(lows, key.type), column_of(highs, key.type)
-    bounds = bounds_of(key.path, low, high, rows, np.array(nulls, np.int64))
+    known = bounds_of_groups(footer, leaf, key.type)
+    low, high = column_of(known.low, key.type), column_of(known.high, key.type)
+    bounds = bounds_of(key.path, low, high, rows_of_groups(footer), known.nulls)
     return None if bounds is None else in_order(bounds)
-
-
-def _value(leaf: Leaf, raw: bytes | None, kind: str) -> Any:
-    if raw is None or leaf.physical not in _PLAIN:
-        return None
-    value = _PLAIN[leaf.physical](raw)
-    if kind == "string":
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return None
-    if kind.startswith("decimal(") and isinstance(value, bytes):
-        return int.from_bytes(value, "big", signed=True)
-    return value
