@@ -174,12 +174,15 @@ class Kind(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the rows of a copy lie. Hash buckets as Spark makes them (`buckets` > 0), or the whole sorted by range (0)."""
+    """How the rows of a copy lie. Hash buckets as Spark makes them (`buckets` > 0), or the whole sorted by range or along a
+    curve (0)."""
 
     buckets: int
     bucket_by: tuple[str, ...]
     sort_by: tuple[str, ...]
     """Within each bucket, or, without buckets, over all files. Ascending, NULL first, as Spark sorts."""
+    along: tuple[str, ...] = ()
+    """Columns that are near each other in rows that lie near each other, none of them in order: a curve through all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,11 @@ class Run:
 
     files: tuple[int, ...]
     """Positions in `Copy.content`."""
+
+
+def bound_names(place: int) -> tuple[str, str, str]:
+    """What `Copy.content` calls the least value, the greatest one and the number of NULLs of the bounded column at that place."""
+    return ("min", "max", "nulls") if place == 0 else (f"min_{place}", f"max_{place}", f"nulls_{place}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +221,13 @@ class Copy:
     a query does not read are filtered out by lineage."""
     content: pa.Table
     """One row a content file: `path` (below the log's folder), `size`, `rows`, `tail` (bytes from its first index or filter to the
-    end), `tail_digest`, `bucket` (-1 without buckets), and of the first column sorted by the bounds `min` and `max` (of its own
-    type) and `nulls` (a count), each null where unknown."""
+    end), `tail_digest`, `bucket` (-1 without buckets), and of each of the columns `bounded` three that are named by its place (see
+    `bound_names`): its bounds, of its own type, and how many are NULL, each null where unknown."""
     runs: tuple[Run, ...]
     key: str
     """Names this very content: equal keys, equal files. (Index, version and a digest of the paths.)"""
+    bounded: tuple[str, ...] = ()
+    """Columns of the content whose bounds are known of each file."""
 
     @property
     def bytes(self) -> int:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from grebe.config import Config
 from grebe.planner.by_keys import JoinLookups
 from grebe.planner.candidates import Asked, Candidate, asked_of, candidate
-from grebe.planner.content import first_sorted
+from grebe.planner.content import leading
 from grebe.planner.cost import MEASURED, Meter, Rates
 from grebe.planner.decision import Choice, Decision, Narrow, StandIn, indexes_of
 from grebe.planner.inquiry import Inquiry
@@ -174,7 +174,7 @@ class _Choice:
 
         def promise(one: Candidate) -> tuple[bool, int]:
             read = int(one.content.sizes[one.keep].sum()) + one.coverage.direct_bytes
-            return first_sorted(one.copy) not in wanted, read
+            return wanted.isdisjoint(leading(one.copy)), read
 
         return sorted(found, key=promise)[:MOST_CANDIDATES]
 

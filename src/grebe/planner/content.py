@@ -1,5 +1,6 @@
 """The content files of a copy as arrays: what pruning and the cost model ask of it, derived once for each content."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from grebe.indexes.kind import Copy
+from grebe.indexes.kind import Copy, bound_names
 from grebe.predicate.bounds import Bounds, Numbers, bounds_of
 from grebe.predicate.tree import Path
 
@@ -18,19 +19,26 @@ _KEPT = 128
 
 
 @dataclass(frozen=True, slots=True)
+class Bounded:
+    """What is known of one column in every file."""
+
+    bounds: Bounds
+    nulls: Numbers
+    """-1 where unknown."""
+    least: Any
+    """Of all files, or None where it is not known of each."""
+    greatest: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     sizes: Numbers
     rows: Numbers
     buckets: Numbers
-    nulls: Numbers
-    """Of the first column sorted by; -1 where unknown."""
     runs: Numbers
     """The run that each file belongs to."""
-    bounds: Bounds | None
-    """Of the first column sorted by; None if nothing is known, or the type has no order that can be trusted."""
-    least: Any
-    """Of all files, or None where it is not known of each."""
-    greatest: Any
+    columns: Mapping[Path, Bounded]
+    """Those that something is known of, and whose types have an order that can be trusted."""
     bytes: int
     row_count: int
     everything: Numbers
@@ -65,20 +73,16 @@ def _derived(keyed: _Keyed) -> Content:
     copy = keyed.copy
     table = copy.content
     sizes, rows = _numbers(table["size"], 0), _numbers(table["rows"], 0)
-    nulls = _numbers(table["nulls"], _UNKNOWN)
     runs = np.zeros(len(sizes), np.int64)
     for number, run in enumerate(copy.runs):
         runs[list(run.files)] = number
-    bounds = _bounds(copy, rows, nulls)
+    found = (_bounded(copy, place, rows) for place in range(len(copy.bounded)))
     return Content(
         sizes=sizes,
         rows=rows,
         buckets=_numbers(table["bucket"], _UNKNOWN),
-        nulls=nulls,
         runs=runs,
-        bounds=bounds,
-        least=_extreme("min", bounds),
-        greatest=_extreme("max", bounds),
+        columns={one.bounds.column: one for one in found if one is not None},
         bytes=int(sizes.sum()),
         row_count=int(rows.sum()),
         everything=np.arange(len(sizes)),
@@ -90,20 +94,23 @@ def _numbers(column: pa.ChunkedArray, missing: int) -> Numbers:
     return np.asarray(filled.to_numpy(), np.int64)
 
 
-def _bounds(copy: Copy, rows: Numbers, nulls: Numbers) -> Bounds | None:
-    path = first_sorted(copy)
-    if path is None:
+def _bounded(copy: Copy, place: int, rows: Numbers) -> Bounded | None:
+    path = path_of(copy, copy.bounded[place])
+    least, greatest, count = bound_names(place)
+    low, high = (_one_array(copy.content[name]) for name in (least, greatest))
+    nulls = _numbers(copy.content[count], _UNKNOWN)
+    bounds = bounds_of(path, low, high, rows, nulls, nan_counts=True) if path is not None else None
+    if bounds is None:
         return None
-    low, high = (_one_array(copy.content[name]) for name in ("min", "max"))
-    return bounds_of(path, low, high, rows, nulls)
+    return Bounded(bounds, nulls, _extreme("min", bounds), _extreme("max", bounds))
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _extreme(which: str, bounds: Bounds | None) -> Any:
-    if bounds is None or bounds.type.name in ("string", "binary", "boolean"):
+def _extreme(which: str, bounds: Bounds) -> Any:
+    if bounds.type.name in ("string", "binary", "boolean"):
         return None
     known = (bounds.low if which == "min" else bounds.high).filter(pa.array(~bounds.all_null))
     return None if known.null_count or not len(known) else pc.min_max(known)[which].as_py()
@@ -112,6 +119,12 @@ def _extreme(which: str, bounds: Bounds | None) -> Any:
 def first_sorted(copy: Copy) -> Path | None:
     """The column of the table that the copy is sorted by first."""
     return path_of(copy, copy.layout.sort_by[0]) if copy.layout.sort_by else None
+
+
+def leading(copy: Copy) -> tuple[Path, ...]:
+    """The columns of the table that say by themselves where a row lies: the first one sorted by, or all those of a curve."""
+    names = copy.layout.along or copy.layout.sort_by[:1]
+    return tuple(path for name in names if (path := path_of(copy, name)) is not None)
 
 
 def path_of(copy: Copy, name: str) -> Path | None:

@@ -105,17 +105,18 @@ class _Known:
         name, content = asked[1].lower(), self.candidate.content
         if asked[2]:
             return content.row_count if name == "count" else _Unknown
-        bounds = content.bounds
-        if bounds is None or self._column(int(asked[3])) != bounds.column or (content.nulls < 0).any():
+        path = self._column(int(asked[3]))
+        column = None if path is None else content.columns.get(path)
+        if column is None or (column.nulls < 0).any():
             return _Unknown
-        filled = content.row_count - int(content.nulls.sum())
+        kind, filled = column.bounds.type, content.row_count - int(column.nulls.sum())
         if name == "count":
             return filled
-        if not (bounds.type.is_integral or bounds.type.name == "date"):
+        if not (kind.is_integral or kind.name == "date"):
             return _Unknown
         if filled == 0:
             return None
-        extreme = content.least if name == "min" else content.greatest
+        extreme = column.least if name == "min" else column.greatest
         return _Unknown if extreme is None else extreme
 
     def _column(self, attribute: int) -> Path | None:

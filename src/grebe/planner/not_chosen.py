@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grebe.planner.candidates import Candidate
-from grebe.planner.content import first_sorted, path_of
+from grebe.planner.content import leading, path_of
 from grebe.planner.plans import Plan, Step, walk
 from grebe.planner.query import Aggregate, Join, Node, Query, Relation, Window
 from grebe.planner.reasons import Code, Reason
@@ -38,13 +38,14 @@ class NotChosen:
 
     def reason(self, candidate: Candidate) -> Reason:
         relation, copy = candidate.relation, candidate.copy
+        lead = leading(copy)
         by = copy.layout.bucket_by if copy.layout.buckets > 0 else copy.layout.sort_by[:1]
         paths = [path for name in by if (path := path_of(copy, name)) is not None]
-        lead = first_sorted(copy) or next(iter(paths), None)
+        lead = lead or tuple(paths[:1])
         classes = [self._class(relation, path) for path in paths]
         first = next(iter(classes), None)
         using = [keys for keys in self._all_keys() if first is not None and first in keys.classes]
-        if lead is not None and not using and lead not in columns_of(relation.predicate):
+        if lead and not using and columns_of(relation.predicate).isdisjoint(lead):
             return self._unused(candidate, lead)
         applied = self.applied.get(relation.number)
         if applied is not None:
@@ -73,12 +74,12 @@ class NotChosen:
                 case Aggregate(_, keys) | Window(_, keys):
                     yield _Keys(node, self.attributes.classes_of(keys))
 
-    def _unused(self, candidate: Candidate, lead: Path) -> Reason:
+    def _unused(self, candidate: Candidate, lead: tuple[Path, ...]) -> Reason:
         by_expression = any(None in keys.classes for keys in self._all_keys())
         code = Code.NO_FIRST_INDEXED_COL_COND
-        if by_expression and candidate.copy.layout.buckets > 0 and lead in candidate.relation.required:
+        if by_expression and candidate.copy.layout.buckets > 0 and lead[0] in candidate.relation.required:
             code = Code.NOT_ELIGIBLE_JOIN
-        return self._because(candidate, code, column=column_sql(lead))
+        return self._because(candidate, code, column=" or ".join(map(column_sql, lead)))
 
     def _shuffles(
         self, candidate: Candidate, paths: list[Path], classes: list[Class | None], using: list[_Keys]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from grebe.planner.candidates import Candidate
-from grebe.planner.content import first_sorted, path_of
+from grebe.planner.content import leading, path_of
 from grebe.planner.cost import Meter
 from grebe.planner.narrowing import Narrowed
 from grebe.planner.profile import Profile
@@ -150,16 +150,22 @@ class StandInOptions:
         self._read = self._kept_bytes * within * self._share
 
     def _within_files(self, kept_rows: float, files: int) -> float:
-        """Which share of the kept files' pages is read, as the files are sorted."""
-        path, asked = first_sorted(self._candidate.copy), self._profile.asked
-        if path is None or path not in asked.mentions or not kept_rows:
+        """Which share of the kept files' pages is read, as the rows lie in them."""
+        copy, asked, page = self._candidate.copy, self._profile.asked, self._meter.rates.pruned_unit_rows
+        lead = leading(copy)
+        if not kept_rows or asked.mentions.isdisjoint(lead):
             return 1.0
-        matching = (
-            share_within(asked.predicate, frozenset({path}), self._profile.statistics)
-            * self._candidate.content.row_count
-        )
-        # A value's bucket is one of them, but each file is asked for all values.
-        least = self._meter.rates.pruned_unit_rows * files * places_of(asked.predicate, path)
+        known = self._profile.statistics
+        shares = [share_within(asked.predicate, frozenset({path}), known) for path in lead]
+        if copy.layout.along:
+            # Pages are boxes of about equal sides: a range of a column meets those that it holds, and one more.
+            pages = max(1.0, self._candidate.content.row_count / len(copy.runs) / page)
+            shares = [min(1.0, share + pages ** (-1 / len(lead))) for share in shares]
+            least = page * files
+        else:
+            # A value's bucket is one of them, but each file is asked for all values.
+            least = page * files * places_of(asked.predicate, lead[0])
+        matching = math.prod(shares) * self._candidate.content.row_count
         return min(1.0, max(matching, least) / kept_rows)
 
     def _stored_share(self) -> float:

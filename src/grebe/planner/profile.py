@@ -79,9 +79,9 @@ def profile(
     rows = max(1.0, rows)
     ranges = {}
     for one in candidates:
-        content = one.content
-        if content.bounds is not None and content.least is not None and content.greatest is not None:
-            ranges[content.bounds.column] = (content.least, content.greatest)
+        for path, column in one.content.columns.items():
+            if column.least is not None and column.greatest is not None:
+                ranges[path] = (column.least, column.greatest)
     keys = dict.fromkeys(joined, True)
     for index in table.indexes if table is not None else ():
         if index.copy is not None and (path := first_sorted(index.copy)) is not None:

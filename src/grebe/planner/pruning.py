@@ -1,10 +1,11 @@
 """Which content files of a copy can hold a row that a predicate lets through.
 
 Two things are known of a file: its bucket, which `=`, IN and IS NULL on the only bucket column narrow down, and the bounds of the
-first column sorted by. Each gives a verdict a file for a simple predicate; `judge` carries them through AND, OR and NOT. Nothing is
+columns indexed on. Each gives a verdict a file for a simple predicate; `judge` carries them through AND, OR and NOT. Nothing is
 read, and the work is a few passes over all files at once.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -22,10 +23,10 @@ def files_to_read(copy: Copy, predicate: Predicate, mentions: frozenset[Path]) -
     """Positions in `copy.content`, ascending; `content.everything` itself if none is left out. The predicate is bound and
     normalised, and `mentions` are the columns that it speaks of."""
     content, bucket_column = content_of(copy), _bucket_column(copy)
-    known = {bucket_column, content.bounds.column if content.bounds is not None else None}
-    if mentions and mentions.isdisjoint(known):
+    told = [content.columns[path].bounds for path in content.columns.keys() & mentions]
+    if mentions and not told and bucket_column not in mentions:
         return content.everything
-    leaf = partial(_verdicts, content, content.bounds, bucket_column, copy.layout.buckets)
+    leaf = partial(_verdicts, content, told, bucket_column, copy.layout.buckets)
     kept = np.flatnonzero(must_read(judge(predicate, content.files, leaf)))
     return kept if len(kept) < content.files else content.everything
 
@@ -37,13 +38,13 @@ def _bucket_column(copy: Copy) -> Path | None:
 
 
 def _verdicts(
-    content: Content, bounds: Bounds | None, bucket_column: Path | None, buckets: int, predicate: Predicate
+    content: Content, told: Sequence[Bounds], bucket_column: Path | None, buckets: int, predicate: Predicate
 ) -> Verdicts | None:
     """What is known of a simple predicate; None if nothing is."""
     known = None
     if bucket_column is not None:
         known = _by_bucket(content, bucket_column, buckets, predicate)
-    if bounds is not None:
+    for bounds in told:
         judged = by_bounds(bounds, predicate)
         known = judged if known is None else known if judged is None else both(known, judged)
     return known

@@ -83,7 +83,7 @@ SENTENCES: Mapping[str, str] = {
     "hybrid_max_deleted = {limit:g}: refresh it, or raise that setting",
     Code.NO_LINEAGE: "index {index} was made without lineage, so that rows of {files} files which are gone cannot be left out: "
     "refresh it with mode='full', or create it with lineage=True",
-    Code.NO_FIRST_INDEXED_COL_COND: "the query neither filters, joins nor groups by {column}, the first column of index {index}",
+    Code.NO_FIRST_INDEXED_COL_COND: "the query neither filters, joins nor groups by {column}, which index {index} is laid out by",
     Code.NOT_ELIGIBLE_JOIN: "{column} of index {index} is only compared inside expressions, or not for equality: join and group "
     "by the plain column",
     Code.MISSING_INDEXED_COL: "index {index} is hashed by {columns} too, which the query does not join or group by: index "

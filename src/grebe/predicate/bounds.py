@@ -51,15 +51,19 @@ class Bounds:
     all_null: Flags
 
 
-def bounds_of(column: Path, low: pa.Array, high: pa.Array, rows: Numbers, nulls: Numbers) -> Bounds | None:
-    """`nulls` is less than 0 where unknown. None if the type has no order that can be trusted."""
+def bounds_of(
+    column: Path, low: pa.Array, high: pa.Array, rows: Numbers, nulls: Numbers, nan_counts: bool = False
+) -> Bounds | None:
+    """`nulls` is less than 0 where unknown. `nan_counts`: where a NaN may be, `high` is unknown. None if the type has no order that
+    can be trusted."""
     kind = from_arrow(low.type)
     if not _has_plain_order(kind):
         return None
     low, high = to_physical(low, kind), to_physical(high, kind)
     if kind.is_floating:
-        # A NaN is the greatest number, but statistics leave it out: there may always be one above the bounds.
-        low, high = pc.if_else(pc.is_nan(low), None, low), pa.nulls(len(high), high.type)
+        # A NaN is the greatest number, but most statistics leave it out: there may always be one above such bounds.
+        low = pc.if_else(pc.is_nan(low), None, low)
+        high = pc.if_else(pc.is_nan(high), None, high) if nan_counts else pa.nulls(len(high), high.type)
     return Bounds(column, kind, low, high, np.asarray(nulls == 0), np.asarray(nulls == rows))
 
 

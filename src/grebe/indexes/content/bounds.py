@@ -1,11 +1,12 @@
-"""Bounds of the first sorted column of a content file, from the statistics in its footer: exact, or unknown.
+"""Bounds of a column of a content file, from the statistics in its footer: exact, or unknown.
 
 Unknown are those that the writer left out (long text), that Grebe cannot trust (INT96, another calendar), and the upper bound of
-numbers where a NaN may be: Spark sorts it above all others, and writers differ in what they say of it. The file is sorted, so its
-first row group holds the smallest value and its last one the largest.
+numbers where a NaN may be: Spark sorts it above all others. The writers of Spark do so too and give it as the greatest value of its
+row group; of any other writer no upper bound is believed.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -20,6 +21,8 @@ _LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legac
 _DATED = ("date", "timestamp", "timestamp_ntz")
 _FLOATING = ("float", "double")
 _EXACT = Context(prec=80)
+_COUNTS_NAN = re.compile(r"parquet-mr version 1\.1[0-7]\.")
+"""Writers of whom a test shows what they say of a NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,6 @@ class Bounds:
 
 def bounds_of(file: pq.ParquetFile, column: str, kind: str) -> Bounds:
     metadata = file.metadata
-    place = [field.name for field in file.schema_arrow].index(column)
     leaf = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column)
     if metadata.schema.column(leaf).physical_type == "INT96":
         return Bounds()
@@ -44,10 +46,12 @@ def bounds_of(file: pq.ParquetFile, column: str, kind: str) -> Bounds:
     valued = [group for group in groups if group.num_values]
     if not valued or any(not group.has_min_max for group in valued) or _other_calendar(metadata, kind):
         return Bounds(nulls=nulls)
-    low, high = _stored(valued[0].min_raw, kind), _stored(valued[-1].max_raw, kind)
+    lows, highs = ([_stored(raw, kind) for raw in ends] for ends in _ends(valued))
     if kind in _FLOATING:
-        return Bounds(None if math.isnan(low) else low, None if _ends_with_nan(file, place) else high, nulls)
-    return Bounds(low, high, nulls)
+        counted = _COUNTS_NAN.match(metadata.created_by or "") and not any(map(math.isnan, highs))
+        numbers = [low for low in lows if not math.isnan(low)]
+        return Bounds(min(numbers, default=None), max(highs) if counted else None, nulls)
+    return Bounds(None if None in lows else min(lows), None if None in highs else max(highs), nulls)
 
 
 def column_of(values: Sequence[Any], kind: str) -> pa.Array:
@@ -61,6 +65,10 @@ def column_of(values: Sequence[Any], kind: str) -> pa.Array:
         scaled = [None if v is None else Decimal(v).scaleb(-wanted.scale, _EXACT) for v in values]
         return pa.array(scaled, wanted)
     return pa.array(values, wanted)
+
+
+def _ends(groups: Sequence[pq.Statistics]) -> tuple[list[Any], list[Any]]:
+    return [group.min_raw for group in groups], [group.max_raw for group in groups]
 
 
 def _other_calendar(metadata: pq.FileMetaData, kind: str) -> bool:
@@ -77,9 +85,3 @@ def _stored(raw: Any, kind: str) -> Any:
     if kind.startswith("decimal(") and isinstance(raw, bytes):
         return int.from_bytes(raw, "big", signed=True)
     return raw
-
-
-def _ends_with_nan(file: pq.ParquetFile, place: int) -> bool:
-    last = file.read_row_group(file.metadata.num_row_groups - 1, columns=[file.schema_arrow.names[place]]).column(0)
-    value = last[-1].as_py()
-    return value is None or math.isnan(value)

@@ -11,7 +11,7 @@ from grebe.indexes import where
 from grebe.indexes.columns import spark_schema
 from grebe.indexes.content.directory import NAME, read_directory
 from grebe.indexes.content.shape import Shape, shape_of
-from grebe.indexes.kind import ROW_COLUMN, Copy, Run
+from grebe.indexes.kind import ROW_COLUMN, Copy, Run, bound_names
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Predicate
@@ -24,7 +24,10 @@ def copy_of(index: IndexState, store: Store) -> Copy:
     if shape.layout is None:
         raise CorruptIndex(f"index {index.name} does not say how its rows lie; create it anew", detail="SPEC")
     folders = by_folder(index.content).items()
-    tables = [listed(read_directory(store, folder), store.uri, folder, files) for folder, files in folders]
+    nothing = _nothing(shape)
+    tables = [
+        _widened(listed(read_directory(store, folder), store.uri, folder, files), nothing) for folder, files in folders
+    ]
     runs, start = [], 0
     for table in tables:
         runs.append(Run(tuple(range(start, start + len(table)))))
@@ -39,9 +42,10 @@ def copy_of(index: IndexState, store: Store) -> Copy:
         lineage=shape.lineage,
         rows_numbered=ROW_COLUMN in shape.locators,
         covered=index.held,
-        content=pa.concat_tables(tables) if tables else _nothing(shape),
+        content=pa.concat_tables([nothing, *tables]),
         runs=tuple(run for run in runs if run.files),
         key=_key(index, store),
+        bounded=tuple(column.content for column in shape.on),
     )
 
 
@@ -68,10 +72,22 @@ def listed(table: pa.Table, uri: str, folder: str, files: list[ContentFile]) -> 
 
 
 def _nothing(shape: Shape) -> pa.Table:
-    bound = arrow_type(type_json(shape.on[0].type))
-    whole = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "tail": pa.int64()}
-    lying = {"tail_digest": pa.binary(), "bucket": pa.int32()}
-    return pa.schema({**whole, **lying, "min": bound, "max": bound, "nulls": pa.int64()}.items()).empty_table()
+    """No file, but all columns."""
+    fields = [("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("tail", pa.int64())]
+    fields += [("tail_digest", pa.binary()), ("bucket", pa.int32())]
+    for place, column in enumerate(shape.on):
+        least, greatest, nulls = bound_names(place)
+        bound = arrow_type(type_json(column.type))
+        fields += [(least, bound), (greatest, bound), (nulls, pa.int64())]
+    return pa.schema(fields).empty_table()
+
+
+def _widened(table: pa.Table, whole: pa.Table) -> pa.Table:
+    """A directory of an older release tells less."""
+    for field in whole.schema:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table
 
 
 def _condition(shape: Shape, index: str) -> Predicate | None:

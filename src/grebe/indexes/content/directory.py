@@ -15,15 +15,18 @@ from grebe.errors import CorruptIndex, UnreadableFile
 from grebe.formats import DataFile
 from grebe.formats.parquet_pages import read_footer, tail_length
 from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.indexes.columns import Chosen
 from grebe.indexes.content.bounds import Bounds, bounds_of, column_of
 from grebe.indexes.content.sealed import digest, sealed, unsealed
 from grebe.indexes.content.shape import shape_of
+from grebe.indexes.kind import bound_names
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 
 NAME = "directory.gix"
 NO_BUCKET = -1
-COLUMNS = ("path", "size", "rows", "footer", "tail", "tail_digest", "bucket", "min", "max", "nulls")
+COLUMNS = ("path", "size", "rows", "footer", "tail", "tail_digest", "bucket")
+"""And then three for each column indexed on, its bounds and NULLs (`kind.bound_names`). Release 0.1 knows those of the first only."""
 _PARTITION = re.compile(r"_(\d+)\.gix$")
 _AT_ONCE = 16
 
@@ -38,7 +41,8 @@ class _Written:
     tail: int
     """Bytes from the first index or filter of the file to its end."""
     tail_digest: bytes
-    bounds: Bounds
+    bounds: tuple[Bounds, ...]
+    """Of the columns indexed on."""
 
 
 def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
@@ -46,12 +50,11 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
     shape = shape_of(index, spec)
     if shape.layout is None:
         raise CorruptIndex(f"index {index} does not say how its rows lie", detail="SPEC")
-    first = shape.on[0]
     found = list(store.list(folder))
     content = [one for one in found if _PARTITION.search(one.path)]
 
     def examine(one: ObjectInfo) -> _Written:
-        return _examined(DataFile(store, one.path, one.size), first.content, first.type)
+        return _examined(DataFile(store, one.path, one.size), shape.on)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         written = list(pool.map(examine, content))
@@ -60,11 +63,11 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
         list(pool.map(store.delete, [one.path for one in found if one.path not in kept]))
     # The number of a file within its partition has three digits, or more.
     run = sorted((w for w in written if w.rows), key=lambda w: (w.partition, len(w.name), w.name))
-    return _store_directory(store, folder, run, first.type, bucketed=shape.layout.buckets > 0)
+    return _store_directory(store, folder, run, shape.on, bucketed=shape.layout.buckets > 0)
 
 
 def read_directory(store: Store, folder: str) -> pa.Table:
-    """One row a content file, with the columns of `COLUMNS`; `path` is the name within the folder."""
+    """One row a content file, with the columns of `COLUMNS` and bounds; `path` is the name within the folder."""
     uri = f"{store.uri}/{folder}/{NAME}"
     try:
         return parse_directory(store.get(f"{folder}/{NAME}"), uri)
@@ -77,12 +80,13 @@ def parse_directory(data: bytes, uri: str) -> pa.Table:
         table = pq.read_table(pa.BufferReader(unsealed(data, uri)))
     except (pa.ArrowInvalid, OSError) as unknown:
         raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY") from unknown
-    if tuple(table.column_names) != COLUMNS:
+    names, bounded = table.column_names, (table.num_columns - len(COLUMNS)) // 3
+    if names != [*COLUMNS, *(name for place in range(bounded) for name in bound_names(place))]:
         raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY")
     return table
 
 
-def _examined(file: DataFile, column: str, kind: str) -> _Written:
+def _examined(file: DataFile, on: Sequence[Chosen]) -> _Written:
     name = file.path.rpartition("/")[2]
     partition = _PARTITION.search(name)
     if partition is None:
@@ -91,7 +95,8 @@ def _examined(file: DataFile, column: str, kind: str) -> _Written:
     try:
         with arrow_errors(raw, "Parquet"):
             opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
-            bounds = bounds_of(opened, column, kind) if opened.metadata.num_rows else Bounds()
+            filled = opened.metadata.num_rows > 0
+            bounds = tuple(bounds_of(opened, one.content, one.type) if filled else Bounds() for one in on)
         tail = tail_length(read_footer(file), file.size)
         tail_digest = digest(file.read(file.size - tail, tail))
     except UnreadableFile as problem:
@@ -102,7 +107,7 @@ def _examined(file: DataFile, column: str, kind: str) -> _Written:
 
 
 def _store_directory(
-    store: Store, folder: str, written: Sequence[_Written], kind: str, bucketed: bool
+    store: Store, folder: str, written: Sequence[_Written], on: Sequence[Chosen], bucketed: bool
 ) -> tuple[ContentFile, ...]:
     def column(values: Iterable[object], of: pa.DataType) -> pa.Array:
         return pa.array(list(values), of)
@@ -116,11 +121,14 @@ def _store_directory(
             "tail": column((w.tail for w in written), pa.int64()),
             "tail_digest": column((w.tail_digest for w in written), pa.binary()),
             "bucket": column((w.partition if bucketed else NO_BUCKET for w in written), pa.int32()),
-            "min": column_of([w.bounds.low for w in written], kind),
-            "max": column_of([w.bounds.high for w in written], kind),
-            "nulls": column((w.bounds.nulls for w in written), pa.int64()),
         }
     )
+    for place, one in enumerate(on):
+        bounds = [w.bounds[place] for w in written]
+        least, greatest, nulls = bound_names(place)
+        table = table.append_column(least, column_of([b.low for b in bounds], one.type))
+        table = table.append_column(greatest, column_of([b.high for b in bounds], one.type))
+        table = table.append_column(nulls, column((b.nulls for b in bounds), pa.int64()))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_statistics=False)
     data = sealed(sink.getvalue().to_pybytes())

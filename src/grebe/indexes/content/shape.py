@@ -62,4 +62,5 @@ def shape_of(index: str, spec: IndexSpec) -> Shape:
 
 
 def _layout(known: Mapping[str, Any]) -> Layout:
-    return Layout(int(known["buckets"]), tuple(known["bucket_by"]), tuple(known["sort_by"]))
+    by, order, along = (tuple(known.get(name, ())) for name in ("bucket_by", "sort_by", "along"))
+    return Layout(int(known["buckets"]), by, order, along)
