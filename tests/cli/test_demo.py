@@ -50,8 +50,10 @@ def test_programs_are_told_of_the_race_the_queries_and_the_lookups(spark: "Spark
 def test_people_are_told_what_happened_and_find_the_tables_where_they_asked_for_them(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    result = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path), "--report", str(page)])
     assert result.exit_code == 0, result.output
+    assert page.exists()
     assert f"{FILES} files have {FILES} different ids" in result.stdout
     assert "times faster" in result.stdout
     assert "times fewer bytes" in result.stdout

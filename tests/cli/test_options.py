@@ -1,0 +1,93 @@
+"""Every option of every verb, given on a command line: one that is added to a verb and to no line here fails."""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from grebe.cli.main import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ALL = "--json -v"
+CSV = "T --format csv --location ELSEWHERE"
+DELTA = "D --format delta --location ELSEWHERE_D -o timeout=30s"
+READ = "--read header=true --read inferSchema=true --master local[1] --conf spark.ui.enabled=false"
+QUERY = "'SELECT _c0 FROM csv.`T`' --master local[1] --conf spark.ui.enabled=false"
+
+LINES = f"""
+create {CSV} by_id {READ} --kind covering --on id --include price --buckets 2 --lineage --where 'id > 1' --replace {ALL}
+create {CSV} sk {READ} --kind skipping --sketches 'min_max(id)' {ALL}
+create {CSV} learned {READ} --kind sieve --on id --budget 0.02 {ALL}
+refresh {CSV} by_id {READ} --mode full {ALL}
+optimize {CSV} by_id {READ} --mode full {ALL}
+watch {CSV} by_id {READ} --every 0.01 --times 1 --mode quick {ALL}
+verify {CSV} {READ} --deep --spark -o timeout=30s {ALL}
+repair {CSV} {READ} --deep {ALL}
+explain {QUERY} --plans --html PAGE {ALL}
+why-not {QUERY} --index by_id {ALL}
+show {CSV} by_id -o timeout=30s {ALL}
+history {CSV} --limit 2 -o timeout=30s {ALL}
+delete {CSV} by_id -o timeout=30s {ALL}
+restore {CSV} by_id -o timeout=30s {ALL}
+cancel {CSV} by_id -o timeout=30s {ALL}
+vacuum {CSV} by_id -o timeout=30s {ALL}
+list {DELTA} --version 0 {ALL}
+list {DELTA} --timestamp 2099-01-01 {ALL}
+get {DELTA} id --version 0 --columns id --null {ALL}
+get {DELTA} id 1 --timestamp 2099-01-01 {ALL}
+files {DELTA} 'id = 1' --version 0 {ALL}
+files {DELTA} 'id = 1' --timestamp 2099-01-01 {ALL}
+find 1 -t D --columns id -o timeout=30s {ALL}
+completion bash {ALL}
+doctor FOLDER {ALL}
+"""
+
+
+def test_every_option_is_taken(spark: "SparkSession", tmp_path: Path) -> None:
+    from deltalake import write_deltalake
+
+    places = {name: str(tmp_path / name.lower()) for name in ("T", "D", "ELSEWHERE", "ELSEWHERE_D", "FOLDER", "PAGE")}
+    for name in ("T", "FOLDER"):
+        Path(places[name]).mkdir()
+    (Path(places["T"]) / "a.csv").write_text("id,price\n1,0.5\n2,1.5\n3,\n", encoding="utf-8")
+    write_deltalake(places["D"], pa.table({"id": [1, None]}))
+    untold = {(verb, option) for verb, options in _options().items() for option in options}
+    for line in LINES.strip().splitlines():
+        words = [_placed(word, places) for word in _words(line)]
+        ran = CliRunner().invoke(main, words)
+        assert ran.exit_code == 0, f"{line}: {ran.output}"
+        json.loads(ran.stdout)
+        untold -= {(words[0], word) for word in words}
+    assert untold == set()
+
+
+def _options() -> dict[str, set[str]]:
+    """Of each verb but the demo, which has a test of its own, every option by the one of its names that is used here."""
+    context = click.Context(main)
+    found = {}
+    for verb in set(main.list_commands(context)) - {"demo"}:
+        command = main.get_command(context, verb)
+        assert command is not None
+        found[verb] = {_name(option) for option in command.params if isinstance(option, click.Option)}
+    return found
+
+
+def _name(option: click.Option) -> str:
+    return next((name for name in option.opts if name in ("-v", "-o", "-t")), option.opts[-1])
+
+
+def _words(line: str) -> list[str]:
+    return [quoted or plain for plain, quoted in re.findall(r"([^\s']+)|'([^']*)'", line)]
+
+
+def _placed(word: str, places: dict[str, str]) -> str:
+    return places.get(word, word.replace("`T`", f"`{places['T']}`"))
