@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from grebe.indexes.sketches.ngram import Ngram
     from grebe.indexes.sketches.value_list import ValueList
     from grebe.indexes.skipping.spec import Skipping
+    from grebe.indexes.zorder.spec import ZOrder
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
     from grebe.planner.reasons import Reason
@@ -103,6 +104,7 @@ __all__ = [
     "Unsupported",
     "ValueList",
     "WrongState",
+    "ZOrder",
     "attach",
     "col",
     "find",
@@ -115,6 +117,7 @@ _HOMES = {
     "Lookup": "grebe.indexes.lookup.spec",
     "Sieve": "grebe.indexes.sieve.spec",
     "Skipping": "grebe.indexes.skipping.spec",
+    "ZOrder": "grebe.indexes.zorder.spec",
     "Bloom": "grebe.indexes.sketches.bloom",
     "Intervals": "grebe.indexes.sketches.intervals",
     "MinMax": "grebe.indexes.sketches.min_max",

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.errors import CorruptIndex
-from grebe.indexes.content import bounds
+from grebe.indexes.content import bounds, parts
 from grebe.indexes.content.directory import NAME
-from grebe.indexes.covering import layout
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import FILE_COLUMN, Layout
 from tests.indexes.covering_lake import Index, counted, created, file_ids, index_of, log_of, write
@@ -101,8 +100,8 @@ def test_numbers_without_nan_have_an_upper_bound_and_long_text_has_none(spark: "
 def test_a_bucket_that_is_far_too_large_is_cut_into_files_in_order(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "_FILE_BYTES", 1)
-    monkeypatch.setattr(layout, "_FEWEST_ROWS_PER_FILE", 1_000)
+    monkeypatch.setattr(parts, "_FILE_BYTES", 1)
+    monkeypatch.setattr(parts, "_FEWEST_ROWS_PER_FILE", 1_000)
     table = pa.table({"k": pa.array([7 if n < 4_500 else n for n in range(5_000)], pa.int64()), "n": range(5_000)})
     kind = Covering("i", on=["k", "n"], buckets=2, lineage=False)
     index = created(spark, write(tmp_path / "t", [table]), kind)["i"]

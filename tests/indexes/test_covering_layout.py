@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from grebe.formats import Column, Reading
 from grebe.indexes.content import ranges
+from grebe.indexes.content.parts import parts_for
 from grebe.indexes.content.shape import shape_of
-from grebe.indexes.covering.layout import Distinct, Plan, parts_for, plan
+from grebe.indexes.covering.layout import Distinct, Plan, plan
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import Facts, Layout
 

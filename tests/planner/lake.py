@@ -139,6 +139,7 @@ def covering(
             ),
             runs=tuple(Run(tuple(range(run * per_run, (run + 1) * per_run))) for run in range(runs)),
             key=f"{source.name}/{name}/{buckets}/{runs}/{size}/{ids!r}/{between}/{where}",
+            bounded=on[:1],
         ),
         set_aside,
     )

@@ -59,6 +59,7 @@ def copy_of(table: pa.Table, layout: Layout, key: str = "") -> Copy:
         content=table,
         runs=(Run(tuple(range(table.num_rows))),),
         key=key,
+        bounded=layout.sort_by[:1],
     )
 
 
@@ -122,8 +123,9 @@ def test_bounds_leave_out_files(text: str, files: list[int]) -> None:
         (pa.decimal128(9, 2), [(Decimal("0.00"), Decimal("1.00")), (Decimal("1.01"), Decimal("2.00"))], "a > 1", [1]),
         (pa.bool_(), [(False, False), (False, True)], "a", [1]),
         (pa.float64(), [(0.0, 1.0), (2.0, 3.0)], "a < 2", [0]),
-        # There may be a NaN above any bound.
-        (pa.float64(), [(0.0, 1.0), (2.0, 3.0)], "a > 2", [0, 1]),
+        (pa.float64(), [(0.0, 1.0), (2.0, 3.0)], "a > 2", [1]),
+        # There may be a NaN above a bound that is not known.
+        (pa.float64(), [(0.0, None), (2.0, 3.0), (0.0, 1.0)], "a > 2", [0, 1]),
         (pa.float64(), [(float("nan"), float("nan")), (2.0, 3.0)], "a < 1", [0]),
         (pa.binary(), [(b"a", b"b"), (b"c", b"d")], "a = X'61'", [0]),
     ],
@@ -217,14 +219,14 @@ def _written(data: pa.Table, field: Field, cuts: list[int], buckets: int) -> tup
 
 
 def _ends(column: pa.Array, kind: Type) -> tuple[pa.Array, pa.Array]:
-    """The least and greatest value, each as an array of one; of numbers, as statistics have it: without NaN."""
+    """The least and greatest value, each as an array of one; of numbers the greatest is unknown where there is a NaN."""
     values = column.drop_null()
-    if kind.is_floating:
-        values = values.filter(pc.invert(pc.is_nan(values)))
-    if not len(values):
+    numbers = values.filter(pc.invert(pc.is_nan(values))) if kind.is_floating else values
+    if not len(numbers):
         return pa.nulls(1, column.type), pa.nulls(1, column.type)
-    order = pc.sort_indices(to_physical(values, from_arrow(column.type)))
-    return values.take(order[:1]), values.take(order[-1:])
+    order = pc.sort_indices(to_physical(numbers, from_arrow(column.type)))
+    greatest = numbers.take(order[-1:]) if len(numbers) == len(values) else pa.nulls(1, column.type)
+    return numbers.take(order[:1]), greatest
 
 
 _OPERATORS: list[Operator] = ["=", "<=>", "<>", "<", "<=", ">", ">="]

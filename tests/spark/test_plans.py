@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import grebe
-from grebe.indexes.covering import layout
+from grebe.indexes.content import parts
 from testbed.spark import configured
 from tests.spark.data import rows
 from tests.spark.served import NOT_ADAPTIVE, Served, write
@@ -149,8 +149,8 @@ def test_nothing_of_a_plan_without_an_index_changes(lake: Served) -> None:
 def test_buckets_of_several_files_are_still_in_order(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "_FEWEST_ROWS_PER_FILE", 40)
-    monkeypatch.setattr(layout, "_FILE_BYTES", 1)
+    monkeypatch.setattr(parts, "_FEWEST_ROWS_PER_FILE", 40)
+    monkeypatch.setattr(parts, "_FILE_BYTES", 1)
     place = write(tmp_path / "split", rows(900, 1), rows(900, 2))
     (made,) = served.lake.table(place).create(grebe.Covering("split_k", on="k", include="v", buckets=4))
     assert made.rows == 1800

@@ -13,10 +13,11 @@ from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.lookup.spec import Lookup
 from grebe.indexes.sieve.spec import Sieve
 from grebe.indexes.skipping.spec import Skipping
+from grebe.indexes.zorder.spec import ZOrder
 from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
-OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve)
+OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, ZOrder)
 _MEMBERS = ("kind", "copy_of", "pruner_of", "faults_of", "from_spec")
 
 

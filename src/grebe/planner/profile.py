@@ -84,8 +84,8 @@ def profile(
                 ranges[path] = (column.least, column.greatest)
     keys = dict.fromkeys(joined, True)
     for index in table.indexes if table is not None else ():
-        if index.copy is not None and (path := first_sorted(index.copy)) is not None:
-            keys[path] = keys.get(path, False) or index.copy.layout.buckets > 0
+        if index.copy is not None and (first := first_sorted(index.copy)) is not None:
+            keys[first] = keys.get(first, False) or index.copy.layout.buckets > 0
     files = len(relation.listed) + relation.unregistered_files
     # That each partition has one file is the guess that favours the plain scan most.
     distinct: dict[Path, float] = {

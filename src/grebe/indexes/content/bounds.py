@@ -48,9 +48,10 @@ def bounds_of(file: pq.ParquetFile, column: str, kind: str) -> Bounds:
         return Bounds(nulls=nulls)
     lows, highs = ([_stored(raw, kind) for raw in ends] for ends in _ends(valued))
     if kind in _FLOATING:
-        counted = _COUNTS_NAN.match(metadata.created_by or "") and not any(map(math.isnan, highs))
+        if not _COUNTS_NAN.match(metadata.created_by or ""):
+            return Bounds(None if any(map(math.isnan, lows)) else min(lows), None, nulls)
         numbers = [low for low in lows if not math.isnan(low)]
-        return Bounds(min(numbers, default=None), max(highs) if counted else None, nulls)
+        return Bounds(min(numbers, default=None), None if any(map(math.isnan, highs)) else max(highs), nulls)
     return Bounds(None if None in lows else min(lows), None if None in highs else max(highs), nulls)
 
 

@@ -42,7 +42,7 @@ def copy_of(index: IndexState, store: Store) -> Copy:
         lineage=shape.lineage,
         rows_numbered=ROW_COLUMN in shape.locators,
         covered=index.held,
-        content=pa.concat_tables([nothing, *tables]),
+        content=pa.concat_tables(tables) if tables else nothing,
         runs=tuple(run for run in runs if run.files),
         key=_key(index, store),
         bounded=tuple(column.content for column in shape.on),

@@ -26,7 +26,7 @@ from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 NAME = "directory.gix"
 NO_BUCKET = -1
 COLUMNS = ("path", "size", "rows", "footer", "tail", "tail_digest", "bucket")
-"""And then three for each column indexed on, its bounds and NULLs (`kind.bound_names`). Release 0.1 knows those of the first only."""
+"""And then three for each column indexed on, its bounds and NULLs (`kind.bound_names`). Release 0.1 wrote those of the first."""
 _PARTITION = re.compile(r"_(\d+)\.gix$")
 _AT_ONCE = 16
 

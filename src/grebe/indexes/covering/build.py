@@ -7,36 +7,25 @@ One pass over the data, and one over the key column alone where the whole is sor
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grebe.errors import Unsupported
 from grebe.indexes.classic import functions
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.by_range import by_range, quoted
 from grebe.indexes.content.by_range import column as column_named
-from grebe.indexes.content.shape import Shape, shape_of
+from grebe.indexes.content.copied import WRITER, kept_of
+from grebe.indexes.content.shape import shape_of
 from grebe.indexes.covering.layout import Distinct, plan
-from grebe.indexes.kind import FILE_COLUMN, Arranged, Layout, Rows
+from grebe.indexes.kind import Arranged, Layout, Rows
 from grebe.log.entry import IndexSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_WRITER = {
-    # Small enough that a range of the key reads a part of a file, large enough for columns to compress and scans to run.
-    "parquet.block.size": str(32 * 1024 * 1024),
-    # A fifth of the default: a key reads a page, and smaller pages were seen to cost neither bytes nor time of whole scans.
-    "parquet.page.row.count.limit": "4000",
-    # Bounds of text are exact, or there are none.
-    "parquet.statistics.truncate.length": str(2**31 - 1),
-    # Within a bucket, and in a sorted whole, equal keys lie together: the bounds of pages find them, a filter would only add bytes.
-    "parquet.bloom.filter.enabled": "false",
-}
 
 
 def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     shape = shape_of(index, spec)
     planned = plan(shape, rows.facts, lambda: _distinct(rows.some(), shape.on))
     layout = planned.layout
-    kept = _kept(rows.frame(again=not layout.buckets), shape)
+    kept = kept_of(rows.frame(again=not layout.buckets), shape)
     counted = rows.counted(kept, whole=shape.where is None)
     if layout.buckets:
         laid = counted.repartition(planned.parts, *map(column_named, layout.bucket_by))
@@ -47,7 +36,7 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
         layout = Layout(0, (), layout.sort_by[:1]) if spread else layout
     return Arranged(
         frame=laid.sortWithinPartitions(*map(column_named, planned.layout.sort_by)),
-        options={**_WRITER, "maxRecordsPerFile": str(planned.rows_per_file)},
+        options={**WRITER, "maxRecordsPerFile": str(planned.rows_per_file)},
         properties={
             "layout": {
                 "buckets": layout.buckets,
@@ -57,25 +46,6 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
             }
         },
     )
-
-
-def _kept(frame: "DataFrame", shape: Shape) -> "DataFrame":
-    """The rows and columns of the index, under their names in the content."""
-    if shape.where is not None:
-        _require_plain_literals(frame, shape.where)
-        frame = frame.where(shape.where)
-    columns = [functions.col(quoted(*column.path)).alias(column.content) for column in shape.columns]
-    return frame.select(*columns, *([FILE_COLUMN] if shape.lineage else []))
-
-
-def _require_plain_literals(frame: "DataFrame", where: str) -> None:
-    setting = "spark.sql.parser.escapedStringLiterals"
-    if "\\" in where and frame.sparkSession.conf.get(setting) == "true":
-        raise Unsupported(
-            f"with {setting}=true a text with backslashes means something else, and the condition of the index has one; "
-            "set it to false while indexes are built",
-            detail="ESCAPED_LITERALS",
-        )
 
 
 def _distinct(some: "DataFrame", on: Sequence[Chosen]) -> Distinct:

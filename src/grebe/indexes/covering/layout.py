@@ -4,22 +4,15 @@ Hash buckets by a key with few values would be of very unequal size, and nobody 
 queries ask for. So a key of such a type, or with few different values, is sorted as a whole.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from grebe.indexes.columns import Chosen
+from grebe.indexes.content.parts import LEAST, parts_for, rows_per_file
 from grebe.indexes.content.shape import Shape
 from grebe.indexes.kind import FILE_COLUMN, Facts, Layout
 
 _MB = 1024 * 1024
-# Up to so many bytes, so many parts; above, parts of 64 to 128 MB. Always a power of two: the buckets of two tables fit together.
-_SMALL = ((_MB // 4, 1), (_MB, 2), (4 * _MB, 4))
-_LEAST = 8
-_PART_BYTES = 128 * _MB
-_MOST_PARTS = 65_536
-_FILE_BYTES = 512 * _MB
-_FEWEST_ROWS_PER_FILE = 1_000_000
 # Buckets come out even if there are many more values than buckets.
 _VALUES_PER_BUCKET = 32
 _RANGE_TYPES = ("date", "timestamp", "timestamp_ntz", "float", "double")
@@ -47,32 +40,24 @@ class Plan:
 def plan(shape: Shape, facts: Facts, sample: Callable[[], Distinct]) -> Plan:
     """`sample` is taken only if the choice hangs on it."""
     expected = facts.bytes_of([*(column.path for column in shape.columns), (FILE_COLUMN,)])
-    width = max(1.0, expected / max(1, facts.rows))
-    rows_per_file = max(_FEWEST_ROWS_PER_FILE, int(_FILE_BYTES / width))
+    most = rows_per_file(expected, facts.rows)
     names = tuple(column.content for column in shape.on)
     if shape.layout is not None:
         # More rows for an index that is there: they lie as the others do.
         parts = shape.layout.buckets or parts_for(expected)
         order = names if not shape.layout.buckets else shape.layout.sort_by
-        return Plan(replace(shape.layout, sort_by=order), parts, rows_per_file, "as before")
+        return Plan(replace(shape.layout, sort_by=order), parts, most, "as before")
     parts = shape.buckets or parts_for(expected)
     why = "asked for" if shape.buckets == 0 else ""
     if shape.buckets is None:
         why = _sorted_because(shape.on[0], parts, sample)
     if why:
-        return Plan(Layout(0, (), names), parts, rows_per_file, f"sorted as a whole: {why}")
+        return Plan(Layout(0, (), names), parts, most, f"sorted as a whole: {why}")
     # Also of a small table: what it is joined with is shuffled into as many parts, and must keep every core busy.
-    parts = shape.buckets or max(_LEAST, parts)
+    parts = shape.buckets or max(LEAST, parts)
     by, because = _bucket_columns(names, parts, sample)
     asked = "asked for" if shape.buckets else f"about {max(1, expected // _MB):,} MB"
-    return Plan(Layout(parts, by, names), parts, rows_per_file, f"{parts} buckets: {asked}{because}")
-
-
-def parts_for(expected_bytes: int) -> int:
-    for limit, parts in _SMALL:
-        if expected_bytes <= limit:
-            return parts
-    return min(_MOST_PARTS, max(_LEAST, 1 << max(0, math.ceil(math.log2(expected_bytes / _PART_BYTES)))))
+    return Plan(Layout(parts, by, names), parts, most, f"{parts} buckets: {asked}{because}")
 
 
 def _sorted_because(first: Chosen, parts: int, sample: Callable[[], Distinct]) -> str:

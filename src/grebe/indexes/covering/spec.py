@@ -6,19 +6,17 @@ from typing import Any, ClassVar
 
 from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
-from grebe.indexes import columns, where
-from grebe.indexes.columns import Chosen
+from grebe.indexes import where
+from grebe.indexes.content import copied
 from grebe.indexes.content.checks import faults_of
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
-from grebe.indexes.content.shape import shape_of
 from grebe.indexes.covering.build import arrange
 from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
-from grebe.predicate.text import to_sql
-from grebe.predicate.tree import Predicate, columns_of
+from grebe.predicate.tree import Predicate
 from grebe.store.protocol import Store
 
 MOST_BUCKETS = 65_536
@@ -42,44 +40,22 @@ class Covering:
     where: str | Predicate | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidIndex("an index needs a name: Covering(name, on=…)", detail="NAME")
-        object.__setattr__(self, "on", columns.names_of(self.on, "on", self.name))
-        object.__setattr__(self, "include", columns.names_of(self.include, "include", self.name))
+        copied.require_named("Covering", self.name)
+        on, include = copied.columns_named(self.on, self.include, self.name)
+        object.__setattr__(self, "on", on)
+        object.__setattr__(self, "include", include)
         object.__setattr__(self, "where", where.where_text(self.where, self.name))
-        if not self.on:
-            raise InvalidIndex(f"index {self.name}: on names no column", detail="COLUMNS")
-        for name in (*self.on, *self.include):
-            columns.path_of(name, self.name)
         _require_buckets(self.buckets, self.name)
-        if not isinstance(self.lineage, bool):
-            raise InvalidIndex(f"index {self.name}: lineage is True or False", detail="LINEAGE")
+        copied.require_lineage(self.lineage, self.name)
 
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
-        on = columns.choose(self.on, reading, case_sensitive, self.name)
-        include = columns.choose(self.include, reading, case_sensitive, self.name)
-        columns.require_no_clash((*on, *include), reading, self.name)
-        columns.require_keys(on, self.name)
-        columns.require_kept(include, self.name)
-        condition = self._condition(reading, case_sensitive, time_zone, ansi)
-        used = [column.path for column in (*on, *include)]
-        kept = columns.restricted(reading, used if condition is None else [*used, *columns_of(condition)])
-        return IndexSpec(
-            kind=self.kind,
-            columns=_names(on),
-            properties={
-                "include": list(_names(include)),
-                "buckets": self.buckets,
-                "lineage": self.lineage,
-                "where": None if condition is None else to_sql(condition),
-                "reading": kept.to_dict(),
-            },
-        )
+        own = {"buckets": self.buckets, "lineage": self.lineage}
+        condition = where.where_text(self.where, self.name)
+        named = copied.columns_named(self.on, self.include, self.name)
+        return copied.spec_of(self.kind, self.name, named, condition, own, reading, case_sensitive, time_zone, ansi)
 
     def reads(self, spec: IndexSpec) -> frozenset[str]:
-        shape = shape_of(self.name, spec)
-        condition = columns_of(where.recalled(shape.where, shape.reading)) if shape.where is not None else ()
-        return frozenset(path[0] for path in (*(column.path for column in shape.columns), *condition))
+        return copied.reads_of(self.name, spec)
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
@@ -108,16 +84,6 @@ class Covering:
             raise CorruptIndex(
                 f"the log does not say {lacking} of index {name}; create it anew", detail="SPEC"
             ) from lacking
-
-    def _condition(self, reading: Reading, case_sensitive: bool, time_zone: str, ansi: bool) -> Predicate | None:
-        text = where.where_text(self.where, self.name)
-        if text is None:
-            return None
-        return where.understood(text, reading, case_sensitive, time_zone, ansi, self.name)
-
-
-def _names(chosen: Sequence[Chosen]) -> tuple[str, ...]:
-    return tuple(column.name for column in chosen)
 
 
 def _require_buckets(buckets: Any, index: str) -> None:

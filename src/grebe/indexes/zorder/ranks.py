@@ -1,0 +1,91 @@
+"""The place of a value among those of its column, as a coordinate of the curve: skew, types and units do not matter then.
+
+A sample of the column, in Spark's own order, is cut at even steps: the values there are *separators*, and where one occurs several
+times its stretch is as much wider. A value's coordinate is the middle of the stretch that it falls into. NULL comes before all
+values. In Spark a coordinate is found by a tree of comparisons, so that its order is Spark's, whatever the type.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from grebe.indexes.columns import Chosen
+from grebe.indexes.content.by_range import quoted
+
+_LONGEST_TEXT = 64
+"""Characters of a separator: any value will do, if it only separates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Values from this one (SQL; None: NULL, and whatever is less than all separators) up to the next have this coordinate."""
+
+    start: str | None
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    column: Chosen
+    stretches: tuple[Stretch, ...]
+    nulls: int
+    """The coordinate of NULL."""
+
+    @property
+    def tell(self) -> bool:
+        """Whether they tell any two rows apart."""
+        return len({self.nulls, *(one.cell for one in self.stretches)}) > 1
+
+    def sql(self, code: Callable[[int], int]) -> str:
+        """The code of the coordinate of a row's value."""
+        name = quoted(self.column.content)
+
+        def among(stretches: Sequence[Stretch]) -> str:
+            if len(stretches) == 1:
+                return f"{code(stretches[0].cell)}L"
+            middle = len(stretches) // 2
+            below, above = among(stretches[:middle]), among(stretches[middle:])
+            return f"CASE WHEN {name} >= {stretches[middle].start} THEN {above} ELSE {below} END"
+
+        return f"CASE WHEN {name} IS NULL THEN {code(self.nulls)}L ELSE {among(self.stretches)} END"
+
+
+def ranks_of(column: Chosen, steps: Sequence[str | None], cells: int) -> Ranks:
+    """`steps`: a sample of the column at even steps, in its order, as `text_sql` writes values."""
+    stretches, nulls, place = [], 0, 0
+    for text, group in groupby(steps):
+        wide = len(list(group))
+        cell = (2 * place + wide) * cells // (2 * len(steps))
+        if text is None:
+            nulls = cell
+        else:
+            stretches.append(Stretch(_value_sql(text, column.type), cell))
+        place += wide
+    return Ranks(column, tuple(stretches) or (Stretch(None, nulls),), nulls)
+
+
+def steps_sql(column: Chosen, steps: int, rows: str) -> str:
+    """Of a sample: its values at so many even steps, NULL first, as text. `rows`: how many rows there are."""
+    name = quoted(column.content)
+    ordered = f"sort_array(collect_list({name}))"
+    place = f"CAST(floor(i * {rows} / {steps}) - ({rows} - count({name})) AS INT)"
+    return f"transform(sequence(0L, {steps - 1}L), i -> {_text_sql(f'get({ordered}, {place})', column.type)})"
+
+
+def _text_sql(value: str, kind: str) -> str:
+    """A value as text that gives the very same value again, whatever the session's time zone. Long ones are cut."""
+    if kind in ("string", "binary"):
+        return f"hex(CAST(substr({value}, 1, {_LONGEST_TEXT}) AS BINARY))"
+    return f"CAST({f'unix_micros({value})' if kind == 'timestamp' else value} AS STRING)"
+
+
+def _value_sql(text: str, kind: str) -> str:
+    if kind in ("string", "binary"):
+        return f"CAST(X'{text}' AS {kind})"
+    if kind == "timestamp":
+        return f"timestamp_micros({text}L)"
+    return f"CAST('{text}' AS {_DDL.get(kind, kind)})"
+
+
+# Where Spark's JSON and its SQL name a type differently.
+_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
