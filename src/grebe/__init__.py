@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from grebe.indexes.sketches.ngram import Ngram
     from grebe.indexes.sketches.value_list import ValueList
     from grebe.indexes.skipping.spec import Skipping
+    from grebe.indexes.spatial.spec import Spatial
     from grebe.indexes.zorder.spec import ZOrder
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
@@ -96,6 +97,7 @@ __all__ = [
     "Sieve",
     "Skipping",
     "SourceChanged",
+    "Spatial",
     "StoreRefused",
     "StoreUnreachable",
     "Table",
@@ -117,6 +119,7 @@ _HOMES = {
     "Lookup": "grebe.indexes.lookup.spec",
     "Sieve": "grebe.indexes.sieve.spec",
     "Skipping": "grebe.indexes.skipping.spec",
+    "Spatial": "grebe.indexes.spatial.spec",
     "ZOrder": "grebe.indexes.zorder.spec",
     "Bloom": "grebe.indexes.sketches.bloom",
     "Intervals": "grebe.indexes.sketches.intervals",

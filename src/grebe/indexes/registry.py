@@ -13,6 +13,7 @@ from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.lookup.spec import Lookup
 from grebe.indexes.sieve.spec import Sieve
 from grebe.indexes.skipping.spec import Skipping
+from grebe.indexes.spatial.spec import Spatial
 from grebe.indexes.zorder.spec import ZOrder
 from grebe.log.entry import IndexSpec
 

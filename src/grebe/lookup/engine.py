@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from grebe import telemetry
+from grebe.errors import GrebeError
 from grebe.files import FileList
 from grebe.formats import DataFile, Reading
 from grebe.formats.byte_cache import ByteCache
@@ -26,8 +27,10 @@ from grebe.lookup.memory import FileMemory
 from grebe.planner.reasons import Code, Reason
 from grebe.predicate.about import about
 from grebe.predicate.arrow_types import schema_type
+from grebe.predicate.bind import bind
 from grebe.predicate.builder import path_of
 from grebe.predicate.evaluate import Evaluator, matches
+from grebe.predicate.normalise import normalise
 from grebe.predicate.tree import TRUE, Predicate, columns_of
 from grebe.predicate.types import Type
 from grebe.sources import Deleted, Source, Version
@@ -76,7 +79,7 @@ class Engine:
         self._finder = Finder(tuple(self._pruners.values()), snapshot.ids)
 
     @cached_property
-    def _deleted(self) -> Deleted:
+    def deleted(self) -> Deleted:
         """Rows that files still have and the table has not. Known only once rows are read."""
         return self.snapshot.source.deleted(self.snapshot.files)
 
@@ -87,6 +90,19 @@ class Engine:
             fields = {} if kind is None else {field.name.lower(): field.type for field in kind.fields}
             kind = fields.get(name.lower())
         return kind
+
+    @property
+    def pruners(self) -> Sequence[Pruner]:
+        """The indexes that can be asked."""
+        return [one for one in self._pruners.values() if one.name not in self._finder.set_aside]
+
+    def set_aside(self, index: str, problem: GrebeError) -> None:
+        """An index that could not be read."""
+        self._finder.warn(self._pruners[index], problem)
+
+    def bound(self, predicate: Predicate) -> Predicate:
+        """With types, and in its normal form: as all questions below want it."""
+        return normalise(bind(predicate, self.type, time_zone=self.time_zone))
 
     def reader(self) -> Reader:
         return Reader(self._cache)
@@ -170,7 +186,7 @@ class Engine:
 
     def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
         """None where the index does not hold all of these columns, or rows that the table no longer has."""
-        if any(place in self._deleted for place in found.records):
+        if any(place in self.deleted for place in found.records):
             return None
         held = self._pruners[found.used[0]].columns  # only an index of records has values, and it is named first
         if found.values is None or not all((name,) in held for name in needed):
@@ -217,7 +233,7 @@ class Engine:
     def _certain(self, predicate: Predicate, reader: Reader) -> dict[int, int]:
         """Of files with deleted rows an index does not know how many are left."""
         sure = self._finder.certain(predicate, reader)
-        return {place: rows for place, rows in sure.items() if place not in self._deleted} if sure else sure
+        return {place: rows for place, rows in sure.items() if place not in self.deleted} if sure else sure
 
     def _asked(self, predicate: Predicate) -> list[str]:
         """Columns to count rows by."""
@@ -266,9 +282,9 @@ class Engine:
         """Records of one file with these columns, and their locators: those asked for, or all of them, part by part. Rows that
         were deleted are left out."""
         parts = self._stored(place, records, names, maps)
-        if place not in self._deleted:
+        if place not in self.deleted:
             return parts
-        gone = self._deleted[place]
+        gone = self.deleted[place]
         left = [~np.isin(locators["row"].to_numpy(), gone) for _, locators in parts]
         return [
             (table.filter(kept), locators.filter(kept)) for (table, locators), kept in zip(parts, left, strict=True)

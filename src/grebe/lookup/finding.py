@@ -76,7 +76,7 @@ class Finder:
             try:
                 files, rows = pruner.certain(predicate, reader)
             except GrebeError as problem:
-                self._warn(pruner, problem)
+                self.warn(pruner, problem)
                 continue
             for file, count in zip(files.tolist(), rows.tolist(), strict=True):
                 if file in self._places:
@@ -91,7 +91,7 @@ class Finder:
             try:
                 having = pruner.hits(predicate, reader).entries(reader).files
             except GrebeError as problem:
-                self._warn(pruner, problem)
+                self.warn(pruner, problem)
                 continue
             own = pruner.covered.contains(self.ids) & (self.ids != NOWHERE)
             without = own & ~np.isin(self.ids, having)
@@ -112,7 +112,7 @@ class Finder:
                 return [_Part(hits.entries(reader), pruner.covered, (pruner.name,))]
             except GrebeError as problem:
                 # A file of the index is gone or damaged: the answer is right all the same, by another index or by scanning.
-                self._warn(pruner, problem)
+                self.warn(pruner, problem)
                 return self._parts(predicate, reader)
         if isinstance(predicate, Or):
             below = [self._parts(one, reader) for one in predicate.predicates]
@@ -127,7 +127,7 @@ class Finder:
             try:
                 hits = pruner.hits(predicate, reader)
             except GrebeError as problem:
-                self._warn(pruner, problem)
+                self.warn(pruner, problem)
                 continue
             known = sum(path in pruner.columns for path in columns_of(predicate))
             weight = (hits.likely or 0) / _RULED_OUT**known
@@ -188,7 +188,7 @@ class Finder:
             self.__dict__["_place_of"] = known
         return known
 
-    def _warn(self, index: Pruner, problem: GrebeError) -> None:
+    def warn(self, index: Pruner, problem: GrebeError) -> None:
         """Once for each index."""
         if index.name not in self.set_aside:
             self.set_aside[index.name] = problem.code

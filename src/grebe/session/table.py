@@ -18,6 +18,7 @@ from grebe.files import FileIds, FileList, canonical_uri
 from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.faults import Report
+from grebe.indexes.places import Axes
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes, no_indexes
 from grebe.log.location import places
@@ -28,13 +29,13 @@ from grebe.lookup.engine import Engine, Snapshot
 from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
 from grebe.lookup.indexes import Listed, Usable, usable
+from grebe.lookup.nearest import axes_of, nearest, within
+from grebe.lookup.places import Box, point_of
 from grebe.maintenance.verify import verify
 from grebe.planner.prices import Prices
-from grebe.predicate.bind import bind
 from grebe.predicate.builder import col
-from grebe.predicate.normalise import normalise
 from grebe.predicate.parse import parse
-from grebe.predicate.tree import TRUE, Predicate
+from grebe.predicate.tree import TRUE, Predicate, columns_of
 from grebe.session.stores import CountedStores
 from grebe.shown.records import Records
 from grebe.sources import Source, Version, open_source
@@ -123,6 +124,32 @@ class Table:
         """The rows for which the predicate is true."""
         return self._engine.scan(self._bound(predicate), self._chosen(columns))
 
+    def within(
+        self, box: Sequence[float], columns: Sequence[str] | None = None, *, on: str | Sequence[str] | None = None
+    ) -> pa.Table:
+        """The rows that lie in the box (xmin, ymin, xmax, ymax), its bounds included; with xmin above xmax it crosses the
+        antimeridian. Which columns say where a row lies is known by a Spatial index, or given by `on`: two of points, four of
+        boxes, one of WKB. Boxes and geometries lie in it wholly."""
+        wanted = Box.of(box)
+        engine = self._engine
+        return engine.scan(within(engine, axes_of(engine, self._axes(on)), wanted), self._chosen(columns))
+
+    def nearest(
+        self,
+        x: float,
+        y: float,
+        k: int,
+        columns: Sequence[str] | None = None,
+        *,
+        on: str | Sequence[str] | None = None,
+    ) -> pa.Table:
+        """The `k` rows nearest to the point, nearest first: by planar distance, any choice among equals, no row without a finite
+        place. `on` as in `within`."""
+        point, engine = point_of(x, y), self._engine
+        if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+            raise InvalidPredicate(f"nearest takes a number of rows, not k={k!r}", detail="POINT")
+        return nearest(engine, axes_of(engine, self._axes(on)), point, k, self._chosen(columns))
+
     def count(self, predicate: str | Predicate | None = None) -> int:
         """How many rows make the predicate true (all, if there is none). What an index knows for sure is not read."""
         return self._engine.count(TRUE if predicate is None else self._bound(predicate))
@@ -178,7 +205,7 @@ class Table:
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
         given = parse(predicate) if isinstance(predicate, str) else predicate
-        return normalise(bind(given, self._engine.type, time_zone=self._engine.time_zone))
+        return self._engine.bound(given)
 
     def _typed(self, column: str, value: object) -> object:
         """A time without a zone is one of the column's own kind; in a comparison it would be a moment, and every row be cast."""
@@ -186,6 +213,16 @@ class Table:
             return value
         kind = self._engine.type_of(column)
         return pa.scalar(value, pa.timestamp("us")) if kind is not None and kind.name == "timestamp_ntz" else value
+
+    def _axes(self, on: str | Sequence[str] | None) -> Axes | None:
+        """Columns of places, as the table spells them."""
+        if on is None:
+            return None
+        names = (on,) if isinstance(on, str) else tuple(on)
+        if len(names) not in (1, 2, 4) or not all(isinstance(name, str) for name in names):
+            raise InvalidPredicate("on= names two columns of points, four of boxes, or one of WKB", detail="NO_PLACES")
+        found = [columns_of(self._engine.bound(col(name).is_not_null())) for name in names]
+        return Axes(tuple(path for (path,) in found))
 
     def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
         """As the table spells them. A name in other case is the same column, as in Spark."""

@@ -40,7 +40,7 @@ def _of_run(
 
     def check(file: ContentFile) -> Fault | None:
         try:
-            _check(file, store, tails.get(file.path), deep)
+            check_file(file, store, tails.get(file.path), deep)
         except GrebeError as problem:
             return fault(index, file.path, problem)
         return None
@@ -50,7 +50,7 @@ def _of_run(
     )
 
 
-def _check(file: ContentFile, store: Store, tail: dict[str, object] | None, deep: bool) -> None:
+def check_file(file: ContentFile, store: Store, tail: dict[str, object] | None, deep: bool) -> None:
     uri = f"{store.uri}/{file.path}"
     try:
         size = store.stat(file.path).size

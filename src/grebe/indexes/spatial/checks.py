@@ -1,0 +1,47 @@
+"""Whether the files of a spatial index are those that were written: sizes and digests, and, if asked, every page of them."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from grebe.errors import CorruptIndex, GrebeError
+from grebe.formats import DataFile
+from grebe.indexes.content.checks import check_file
+from grebe.indexes.content.copies import by_folder
+from grebe.indexes.faults import Fault, fault
+from grebe.indexes.spatial.shape import Corner, places_of
+from grebe.indexes.spatial.tree import NAME, read_root
+from grebe.log.entry import ContentFile
+from grebe.log.states import IndexState
+from grebe.store.protocol import Store
+
+_AT_ONCE = 16
+
+
+def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
+    corners = places_of(index.name, index.spec).corners
+    runs = by_folder(index.content)
+
+    def check(file: ContentFile) -> Fault | None:
+        try:
+            check_file(file, store, None, deep)
+            if file.path.endswith(f"/{NAME}"):
+                _check_tree(file, runs[file.path.rpartition("/")[0]], store, corners)
+        except GrebeError as problem:
+            return fault(index.name, file.path, problem)
+        return None
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [found for found in pool.map(check, index.content) if found]
+
+
+def _check_tree(file: ContentFile, run: Sequence[ContentFile], store: Store, corners: tuple[Corner, ...]) -> None:
+    data = store.get(file.path)
+    root = read_root(DataFile(store, file.path, file.size), file.footer, data, corners)
+    for twig in root.twigs:
+        twig.branch(data[twig.start : twig.start + twig.length], corners)
+    listed = {twig.file.path: twig.file.size for twig in root.twigs}
+    if any(listed.get(one.path) != one.size for one in run if one.rows):
+        raise CorruptIndex(
+            f"{root.tree.uri} does not list the files that the log names; refresh the index with mode='full'",
+            detail="TREE",
+        )
