@@ -18,7 +18,7 @@ from grebe.indexes.zorder.spec import ZOrder
 from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
-OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, ZOrder)
+OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, Spatial, ZOrder)
 _MEMBERS = ("kind", "copy_of", "pruner_of", "faults_of", "from_spec")
 
 
