@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from tests.cli.small_demo import make_small
 from tests.project.tree import ROOT
 from tools.reference import PAGES as REFERENCE
 
+RunPage = Callable[[Path], dict[str, Any]]
+"""Runs the examples of a page one after the other; what they have named."""
+
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -26,28 +30,44 @@ def blocks(path: Path) -> list[tuple[str, str, int]]:
     return [(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
 
 
-EXAMPLES = [path for path in DOCUMENTS if any(language in ("python", "bash") for language, _, _ in blocks(path))]
+README = ROOT / "README.md"
+EXAMPLES = [path for path in DOCUMENTS if {"python", "bash"} & {language for language, _, _ in blocks(path)}]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_examples_of_a_page_run_one_after_the_other(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_small(monkeypatch)
-    if any("SparkSession" in text for _, text, _ in blocks(path)):
-        work_in(request.getfixturevalue("spark"), tmp_path)  # the page's `getOrCreate` gets this session
-    names: dict[str, object] = {"__name__": "__main__"}
-    for language, text, line in blocks(path):
-        if language == "python":
-            # Padded, so that a traceback names the line of the page.
-            exec(compile("\n" * (line - 1) + text, str(path), "exec"), names)
-        elif language == "sql":
-            for statement in text.split(";\n"):
-                request.getfixturevalue("spark").sql(statement).collect()
-        elif language == "bash":
-            for command in text.splitlines():
-                run_if_ours(command)
+@pytest.fixture
+def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> RunPage:
+    def run(path: Path) -> dict[str, Any]:
+        monkeypatch.chdir(tmp_path)
+        make_small(monkeypatch)
+        if any("SparkSession" in text for _, text, _ in blocks(path)):
+            work_in(request.getfixturevalue("spark"), tmp_path)  # the page's `getOrCreate` gets this session
+        names: dict[str, Any] = {"__name__": "__main__"}
+        for language, text, line in blocks(path):
+            if language == "python":
+                # Padded, so that a traceback names the line of the page.
+                exec(compile("\n" * (line - 1) + text, str(path), "exec"), names)
+            elif language == "sql":
+                for statement in text.split(";\n"):
+                    request.getfixturevalue("spark").sql(statement).collect()
+            elif language == "bash":
+                for command in text.splitlines():
+                    run_if_ours(command)
+        return names
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if path != README], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_the_examples_of_a_page_run_one_after_the_other(path: Path, run_page: RunPage) -> None:
+    run_page(path)
+
+
+def test_the_example_of_the_readme_uses_its_indexes(run_page: RunPage) -> None:
+    names = run_page(README)
+    assert names["lake"].explain(names["sales"]).to_dict()["used"] == ["by_customer"]
+    assert names["grebe"].open("lake/orders").files("id = 4711").index == "by_id"
 
 
 def work_in(spark: Any, folder: Path) -> None:

@@ -52,6 +52,7 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
                 "buckets": 0,
                 "bucket_by": [],
                 "sort_by": [],
+                "along": [] if places.form == WKB else [one.content for one in places.corners],
                 "reason": "packed by strips of the plane: a spatial index",
             },
         },
@@ -103,7 +104,8 @@ def _centres(places: Places) -> tuple["Column", "Column"]:
 def _sample(frame: "DataFrame", across: "Column", strips: int, rows: int) -> list[float | None]:
     wanted = max(_LEAST_SAMPLED, strips * _SAMPLED_PER_STRIP)
     sampled = frame.select(across.alias(_STRIP)).sample(min(1.0, wanted / max(1, rows)), seed=_SEED)
-    return [row[0] for row in sampled.limit(4 * wanted).collect()]
+    # The limit is there for the case that the number of rows was guessed far too low.
+    return [row[0] for row in sampled.limit(4 * wanted).repartition(1).collect()]
 
 
 def _cuts(finite: Sequence[float], strips: int) -> list[tuple[float, int, int]]:

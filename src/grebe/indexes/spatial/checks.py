@@ -5,37 +5,44 @@ from concurrent.futures import ThreadPoolExecutor
 
 from grebe.errors import CorruptIndex, GrebeError
 from grebe.formats import DataFile
+from grebe.indexes.content import checks
 from grebe.indexes.content.checks import check_file
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.faults import Fault, fault
-from grebe.indexes.spatial.shape import Corner, places_of
+from grebe.indexes.spatial.shape import WKB, Corner, places_of
 from grebe.indexes.spatial.tree import NAME, read_root
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
-from grebe.store.protocol import Store
+from grebe.store.protocol import ObjectMissing, Store
 
 _AT_ONCE = 16
 
 
 def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
-    corners = places_of(index.name, index.spec).corners
+    """`deep` reads every byte."""
+    places = places_of(index.name, index.spec)
     runs = by_folder(index.content)
 
     def check(file: ContentFile) -> Fault | None:
         try:
-            check_file(file, store, None, deep)
+            if places.form == WKB:
+                check_file(file, store, None, deep)
             if file.path.endswith(f"/{NAME}"):
-                _check_tree(file, runs[file.path.rpartition("/")[0]], store, corners)
+                _check_tree(file, runs[file.path.rpartition("/")[0]], store, places.corners)
         except GrebeError as problem:
             return fault(index.name, file.path, problem)
         return None
 
+    listed = [] if places.form == WKB else checks.faults_of(index, store, deep)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [found for found in pool.map(check, index.content) if found]
+        return list(dict.fromkeys([*listed, *(found for found in pool.map(check, index.content) if found)]))
 
 
 def _check_tree(file: ContentFile, run: Sequence[ContentFile], store: Store, corners: tuple[Corner, ...]) -> None:
-    data = store.get(file.path)
+    try:
+        data = store.get(file.path)
+    except ObjectMissing as missing:
+        raise CorruptIndex(f"{store.uri}/{file.path} is missing", detail="MISSING") from missing
     root = read_root(DataFile(store, file.path, file.size), file.footer, data, corners)
     for twig in root.twigs:
         twig.branch(data[twig.start : twig.start + twig.length], corners)

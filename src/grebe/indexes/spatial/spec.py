@@ -8,6 +8,7 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns
 from grebe.indexes.columns import Chosen
+from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.entries import why_not_located
 from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows, locator_columns
@@ -113,7 +114,8 @@ class Spatial:
 
     @staticmethod
     def copy_of(index: IndexState, store: Store) -> Copy | None:
-        return None
+        """The index holds its own columns, so that a query of just these reads nothing else; of a geometry it does not."""
+        return None if places_of(index.name, index.spec).form == WKB else copy_of(index, store)
 
     @staticmethod
     def pruner_of(index: IndexState, store: Store) -> Pruner | None:

@@ -20,13 +20,14 @@ from grebe.indexes.content.parts import parts_for, rows_per_file
 from grebe.indexes.content.shape import shape_of
 from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
 from grebe.indexes.zorder.curve import spread, turns
-from grebe.indexes.zorder.ranks import Ranks, ranks_of, steps_sql
+from grebe.indexes.zorder.ranks import Ranks, ranks_of, stepped
 from grebe.log.entry import IndexSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _CURVE = "_grebe_curve"
+_KEY = Chosen((_CURVE,), "long")
 _ADDRESS = "_grebe_address"
 _STEP = "_grebe_step"
 _PAGE_ROWS = 4_000
@@ -51,12 +52,11 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     try:
         ranked = _ranked(sample, shape.on, levels)
         curve = spec.properties["curve"]
-        key = Chosen((_CURVE,), "long")
         cuts = _cuts(_along(sample, curve, ranked, levels), parts) if parts > 1 else []
     finally:
         sample.unpersist()
     others = [column.content for column in shape.columns]
-    laid, _ = cut_by(cuts, _along(kept, curve, ranked, levels), key, others, parts)
+    laid, _ = cut_by(cuts, _along(kept, curve, ranked, levels), _KEY, others, parts)
     return Arranged(
         frame=laid.sortWithinPartitions(_CURVE).drop(_CURVE),
         options={**WRITER, "maxRecordsPerFile": str(rows_per_file(expected, facts.rows))},
@@ -90,9 +90,8 @@ def _sampled(kept: "DataFrame", on: Sequence[Chosen], rows: int, parts: int, lev
 
 def _ranked(sample: "DataFrame", on: Sequence[Chosen], levels: int) -> list[Ranks]:
     """Columns that have but one value say nothing of where a row lies."""
-    steps = [functions.expr(steps_sql(column, 1 << levels, "count(1)")) for column in on]
-    (found,) = sample.agg(*steps).collect()
-    ranked = [ranks_of(column, steps, 1 << levels) for column, steps in zip(on, found, strict=True)]
+    steps = stepped(sample, on, 1 << levels)
+    ranked = [ranks_of(column, texts, 1 << levels) for column, texts in zip(on, steps, strict=True)]
     return [one for one in ranked if one.tell]
 
 
@@ -125,5 +124,5 @@ def _along(frame: "DataFrame", curve: str, ranked: Sequence[Ranks], levels: int)
 
 def _cuts(sample: "DataFrame", parts: int) -> list[str | None]:
     """Numbers along the curve that cut the sample into so many equal parts."""
-    (found,) = sample.agg(functions.expr(steps_sql(Chosen((_CURVE,), "long"), parts, "count(1)"))).collect()
-    return [text for text in found[0] if text is not None]
+    (numbers,) = stepped(sample, [_KEY], parts)
+    return [text for text in numbers if text is not None]

@@ -8,9 +8,14 @@ values. In Spark a coordinate is found by a tree of comparisons, so that its ord
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
+from grebe.indexes.classic import functions
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.by_range import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _LONGEST_TEXT = 64
 """Characters of a separator: any value will do, if it only separates."""
@@ -51,7 +56,7 @@ class Ranks:
 
 
 def ranks_of(column: Chosen, steps: Sequence[str | None], cells: int) -> Ranks:
-    """`steps`: a sample of the column at even steps, in its order, as `text_sql` writes values."""
+    """`steps`: a sample of the column at even steps, in its order, as `stepped` gives it."""
     stretches, nulls, place = [], 0, 0
     for text, group in groupby(steps):
         wide = len(list(group))
@@ -64,12 +69,20 @@ def ranks_of(column: Chosen, steps: Sequence[str | None], cells: int) -> Ranks:
     return Ranks(column, tuple(stretches) or (Stretch(None, nulls),), nulls)
 
 
-def steps_sql(column: Chosen, steps: int, rows: str) -> str:
-    """Of a sample: its values at so many even steps, NULL first, as text. `rows`: how many rows there are."""
-    name = quoted(column.content)
-    ordered = f"sort_array(collect_list({name}))"
-    place = f"CAST(floor(i * {rows} / {steps}) - ({rows} - count({name})) AS INT)"
-    return f"transform(sequence(0L, {steps - 1}L), i -> {_text_sql(f'get({ordered}, {place})', column.type)})"
+def stepped(sample: "DataFrame", columns: Sequence[Chosen], steps: int) -> list[list[str | None]]:
+    """Of each column: its values at so many even steps through the sample, NULL first, as text."""
+    ordered = [f"sort_array(collect_list({quoted(column.content)})) AS v{n}" for n, column in enumerate(columns)]
+    once = sample.agg(functions.expr("count(1) AS n"), *map(functions.expr, ordered))
+    (found,) = once.select(
+        *(functions.expr(_steps_sql(f"v{n}", c.type, steps)) for n, c in enumerate(columns))
+    ).collect()
+    return [list(texts) for texts in found]
+
+
+def _steps_sql(ordered: str, kind: str, steps: int) -> str:
+    """A place before the first value is one of the NULLs."""
+    place = f"CAST(floor(i * n / {steps}) - (n - size({ordered})) AS INT)"
+    return f"transform(sequence(0L, {steps - 1}L), i -> {_text_sql(f'get({ordered}, {place})', kind)})"
 
 
 def _text_sql(value: str, kind: str) -> str:
