@@ -12,6 +12,8 @@ VERBS = {
     "history": ("grebe.cli.tables", "What happened to a table and its indexes, commit by commit."),
     "get": ("grebe.cli.lookups", "The rows in which a column has a value."),
     "files": ("grebe.cli.lookups", "The files, and the rows of them, that can match a predicate."),
+    "within": ("grebe.cli.places", "The rows that lie in a box."),
+    "nearest": ("grebe.cli.places", "The rows nearest to a point."),
     "find": ("grebe.cli.lookups", "Where in the lake a value occurs: table, column, file, row."),
     "explain": (
         "grebe.cli.explaining",

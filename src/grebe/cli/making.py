@@ -25,6 +25,10 @@ from grebe.session.lake_table import LakeTable
 
 _ABOUT = {
     "on": "Columns that it is laid out by: a,b.",
+    "x": "The column of the x of points, or of the least corner of boxes.",
+    "y": "The column of the y of points, or of the least corner of boxes.",
+    "x_max": "Of boxes, the column of the greatest x.",
+    "y_max": "Of boxes, the column of the greatest y.",
     "include": "Columns that it also holds: c,d.",
     "where": "A condition: only rows of which it is true.",
     "buckets": "So many hash buckets; 0: sorted as a whole.",
@@ -134,7 +138,7 @@ def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:
     for option in said.keys() - fields.keys():
         raise click.UsageError(f"--{option.replace('_', '-')} is no option of the kind {kind.kind}")
     values = {option: _value(value, fields[option]) for option, value in said.items()}
-    if "on" in fields and not values.keys() & {"on", "sketches"}:
+    if "on" in fields and not values.keys() & {"on", "sketches", "x"}:
         raise click.UsageError(f"the kind {kind.kind} needs more: --on a,b")
     return kind_made(kind, name, values)
 
