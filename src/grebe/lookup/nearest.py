@@ -66,7 +66,8 @@ def _reach(engine: Engine, axes: Axes, point: tuple[float, float], count: int) -
     own = list(dict.fromkeys(path[0] for path in axes.columns))
     everything = engine.scan(engine.bound(places.near(axes, *point, np.inf)), own)
     found = places.distances(everything, axes, *point)
-    return float(np.partition(found, count - 1)[count - 1]) if len(found) >= count else np.inf
+    least = found[places.smallest(found, count)]
+    return float(least[-1]) if len(least) == count else np.inf
 
 
 def _reach_by(known: KnowsPlaces, engine: Engine, point: tuple[float, float], count: int, reader: Reader) -> float:

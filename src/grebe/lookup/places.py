@@ -14,8 +14,11 @@ from grebe.errors import InvalidPredicate
 from grebe.indexes.places import Axes
 from grebe.indexes.spatial.distance import near_to
 from grebe.predicate.builder import Col, col
+from grebe.predicate.geometry import from_wkb, inside, shapely
+from grebe.predicate.geometry import near as near_geometry
 from grebe.predicate.text import column_sql
-from grebe.predicate.tree import And, Or, Path, Predicate
+from grebe.predicate.tree import And, Column, Holds, IsNotNull, Or, Path, Predicate
+from grebe.predicate.types import BINARY
 
 Distances = npt.NDArray[np.float64]
 
@@ -58,7 +61,11 @@ def _numbers(given: object) -> list[float] | None:
 
 
 def in_box(axes: Axes, box: Box) -> Predicate:
-    """True for points in the box, and for boxes that lie wholly in it."""
+    """True for points in the box, and for boxes and geometries that lie wholly in it."""
+    if axes.is_geometry:
+        crossing = ((box.xmin, math.inf), (-math.inf, box.xmax)) if box.xmin > box.xmax else ((box.xmin, box.xmax),)
+        column = Column(axes.columns[0], BINARY)
+        return Or(tuple(Holds(inside(column, (least, box.ymin, most, box.ymax))) for least, most in crossing))
     columns = [_column(path) for path in axes.columns]
     up = [part for one in columns[1::2] for part in (one >= box.ymin, one <= box.ymax)]
     across = columns[0::2]
@@ -72,6 +79,10 @@ def in_box(axes: Axes, box: Box) -> Predicate:
 
 def near(axes: Axes, x: float, y: float, distance: float) -> Predicate:
     """True for all rows that are no further away, and for some that are."""
+    if axes.is_geometry:
+        column = Column(axes.columns[0], BINARY)
+        found = near_geometry(column, x, y, distance) if math.isfinite(distance) else None
+        return IsNotNull(column) if found is None else Holds(found)
     columns = [_column(path) for path in axes.columns]
     parts = list(_finite(columns))
     if math.isfinite(distance):
@@ -96,7 +107,10 @@ def _column(path: Path) -> Col:
 
 
 def distances(table: pa.Table, axes: Axes, x: float, y: float) -> Distances:
-    """From the point to each row: a point, or a box."""
+    """From the point to each row: a point, a box or a geometry; NaN where this is empty, or none."""
+    if axes.is_geometry:
+        geometries = from_wkb(_field(table, axes.columns[0]).to_pylist())
+        return np.asarray(shapely().distance(geometries, shapely().Point(x, y)), np.float64)
     numbers = [np.asarray(_field(table, path).cast(pa.float64(), safe=False).to_numpy()) for path in axes.columns]
     return near_to(np.stack([*numbers[:2], *numbers[-2:]], axis=1), x, y)
 
@@ -107,7 +121,10 @@ def _field(table: pa.Table, path: Path) -> Any:
 
 
 def smallest(found: Distances, count: int) -> npt.NDArray[np.int64]:
-    """Places of the smallest numbers, in their order."""
+    """Places of the smallest numbers, in their order; NaN is none."""
+    known = np.flatnonzero(~np.isnan(found))
+    if len(known) < len(found):
+        return np.asarray(known[smallest(found[known], count)])
     if len(found) > count:
         some = np.argpartition(found, count - 1)[:count]
         return np.asarray(some[np.argsort(found[some], kind="stable")], np.int64)

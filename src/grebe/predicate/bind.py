@@ -12,7 +12,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from grebe.errors import InvalidPredicate
-from grebe.predicate import functions
+from grebe.predicate import functions, geometry
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.coercion import VersionsDiffer, common_type, comparison_type
 from grebe.predicate.fold import fold, fold_casts, smallest_decimal
@@ -146,6 +146,8 @@ class _Binder:
                 return functions.negative(self._term(inner), self._mode) or Negative(self._resolved(inner))
             case Function(name, arguments):
                 terms = tuple(map(self._term, arguments))
+                if name in geometry.ARGUMENTS:
+                    return geometry.call(name, terms) or Function(name, terms)
                 return functions.call(name, terms, self.time_zone, self._implicit) or Function(name, terms)
             case TruthOf(predicate):
                 return TruthOf(self.predicate(predicate))

@@ -17,6 +17,7 @@ from grebe.predicate.arrow_types import from_arrow, physical_type, to_physical
 from grebe.predicate.call_values import call_values
 from grebe.predicate.casts import cast_values
 from grebe.predicate.compare import compare, is_among
+from grebe.predicate.geometry import related
 from grebe.predicate.like import regular_expression
 from grebe.predicate.text import column_sql, to_sql
 from grebe.predicate.tree import (
@@ -39,6 +40,7 @@ from grebe.predicate.tree import (
     Or,
     Path,
     Predicate,
+    Related,
     StartsWith,
     Term,
     TextMatch,
@@ -46,7 +48,7 @@ from grebe.predicate.tree import (
     opaque_terms,
     type_of,
 )
-from grebe.predicate.types import Type
+from grebe.predicate.types import DOUBLE, Type
 from grebe.predicate.vector import Rows, Vector, either, valid_rows
 
 _NULL = pa.scalar(None, pa.bool_())
@@ -66,7 +68,7 @@ class Evaluator:
     """A bound predicate for many tables: what it takes to ready it is done once. Threads may share one."""
 
     def __init__(self, predicate: Predicate) -> None:
-        if unknown := [term for term in opaque_terms(predicate) if not isinstance(term, Call)]:
+        if unknown := [term for term in opaque_terms(predicate) if not isinstance(term, Call | Related)]:
             raise _unknown(unknown[0])
         self.predicate = predicate
         self._items: dict[tuple[int, str], pa.Array] = {}
@@ -83,8 +85,8 @@ class Evaluator:
 def _answer(truth: Vector) -> pa.Array:
     if truth.failed is not None and truth.failed.any():
         raise InvalidPredicate(
-            f"a cast or a number in the predicate does not fit {int(truth.failed.sum())} of {len(truth.failed)} rows, and Spark in "
-            "ANSI mode would fail on them; use TRY_CAST, or leave these rows out by a further condition",
+            f"a cast, a number or a geometry in the predicate does not fit {int(truth.failed.sum())} of {len(truth.failed)} rows, "
+            "and Spark in ANSI mode would fail on them; use TRY_CAST, or leave these rows out by a further condition",
             detail="CAST_FAILED",
         )
     return truth.values
@@ -182,6 +184,8 @@ class _Rows:
                 return self._cast(inner, to, mode, time_zone)
             case Call():
                 return self._called(term)
+            case Related(terms=terms):
+                return self._related(term, terms)
             case Opaque():
                 raise _unknown(term)
         raise TypeError(f"not bound: {type(term).__name__}")
@@ -198,6 +202,17 @@ class _Rows:
         value = self._column(call.term)
         result = call_values(call, value.values)
         return Vector(result.values, either(value.failed, result.failed))
+
+    def _related(self, term: Related, terms: tuple[Term, ...]) -> Vector:
+        given = [self._column(one) for one in terms]
+        if len(given) == 1:
+            return related(term, [given[0].values])
+        numbers = [
+            cast_values(one.values, kind, DOUBLE, "legacy", "UTC")
+            for one, kind in zip(given, map(type_of, terms), strict=True)
+            if kind is not None
+        ]
+        return related(term, [one.values for one in numbers])
 
     def _nullness(self, term: Term) -> Vector:
         """For IS NULL alone the type of a column does not matter."""

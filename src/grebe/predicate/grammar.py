@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeGuard, cast
 
-from grebe.predicate import functions
+from grebe.predicate import functions, geometry
 from grebe.predicate.lexer import Token, syntax_error
 from grebe.predicate.tree import (
     Arithmetic,
@@ -95,7 +95,8 @@ _ONE_ARGUMENT: dict[str, Callable[[Term], Predicate | Term]] = {
 
 
 def is_known_function(word: str) -> bool:
-    return word in _TEXT_FUNCTIONS or word in _ONE_ARGUMENT or word in functions.ARGUMENTS or is_type_name(word)
+    known = (_TEXT_FUNCTIONS, _ONE_ARGUMENT, functions.ARGUMENTS, geometry.ARGUMENTS)
+    return any(word in names for names in known) or is_type_name(word)
 
 
 def known_call(word: str, arguments: list[Term]) -> Term | Predicate | None:
@@ -106,6 +107,8 @@ def known_call(word: str, arguments: list[Term]) -> Term | Predicate | None:
             return _ONE_ARGUMENT[word](term)
         case [term] if is_type_name(word):
             return Cast(term, parse_type(word))
+    if word in geometry.ARGUMENTS:
+        return geometry.known_call(word, arguments) if all(map(is_operand, arguments)) else None
     known = all(map(is_operand, arguments)) and not all(map(is_constant, arguments))
     if known and functions.ARGUMENTS.get(word) == len(arguments):
         return Function(word, tuple(arguments))

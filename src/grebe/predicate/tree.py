@@ -146,6 +146,33 @@ class Call(Opaque):
     time_zone: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointOf(Opaque):
+    """A point made of two numbers of each row: ST_Point."""
+
+    x: Term
+    y: Term
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related(Opaque):
+    """Whether a geometry of each row is related to a constant one: ST_Within and others. `geometry` makes them.
+
+    As a `Call` it is an opaque term that some know more of: nothing is true of it outside a box.
+    """
+
+    relation: str
+    """Of the row's geometry to the constant one: `within`, `contains`, …"""
+    terms: tuple[Term, ...]
+    """A column of WKB, or x and y of a point."""
+    shape: bytes
+    """The constant one, in WKB."""
+    box: tuple[float, float, float, float]
+    """xmin, ymin, xmax, ymax: only rows whose envelope meets it can be related; `contains` and `covers` only those whose envelope
+    holds all of it."""
+    distance: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
     value: bool | None
@@ -301,7 +328,7 @@ def type_of(term: Term) -> Type | None:
             return to
         case Call():
             return term.type
-        case TruthOf():
+        case TruthOf() | Related():
             return BOOLEAN
     return None
 

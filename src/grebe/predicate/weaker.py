@@ -8,6 +8,8 @@ integer is read, and the query fails as it does without an index.
 A weaker form serves to tell that no row can match, and for nothing else. That all rows make it true says nothing of the predicate.
 """
 
+import math
+
 from grebe.predicate.inverses import astray
 from grebe.predicate.like import pattern_parts
 from grebe.predicate.normalise import normalise
@@ -21,6 +23,7 @@ from grebe.predicate.tree import (
     Constant,
     Contains,
     EndsWith,
+    Holds,
     In,
     IsNotNull,
     IsNull,
@@ -28,9 +31,13 @@ from grebe.predicate.tree import (
     Literal,
     Or,
     Predicate,
+    Related,
     StartsWith,
+    Term,
     terms_of,
+    type_of,
 )
+from grebe.predicate.types import DOUBLE
 from grebe.predicate.unwrap import Step, step_of_compare, step_of_in
 
 
@@ -46,11 +53,26 @@ def weaker(predicate: Predicate) -> Predicate | None:
             return _about_columns(term, Step(IsNull(term.term)))
         case IsNotNull(Call() as term):
             return _about_columns(term, Step(IsNotNull(term.term)))
+        case Holds(Related(terms=(x, y), box=box)):
+            return _in_box(x, y, box)
         case Like(Column(), pattern, escape):
             return _of_pattern(predicate, pattern, escape)
         case StartsWith(Column() as column, text) | EndsWith(Column() as column, text) if text:
             return Contains(column, text)
     return None
+
+
+def _in_box(x: Term, y: Term, box: tuple[float, float, float, float]) -> Predicate | None:
+    """Of points."""
+    parts: list[Predicate] = []
+    for term, least, most in ((x, box[0], box[2]), (y, box[1], box[3])):
+        number = term if type_of(term) == DOUBLE else Cast(term, DOUBLE, "legacy", "UTC")
+        if least > -math.inf:
+            parts.append(Compare(">=", number, Literal(least, DOUBLE)))
+        if most < math.inf:
+            parts.append(Compare("<=", number, Literal(most, DOUBLE)))
+    reached = normalise(_bare(normalise(And(tuple(parts)))))
+    return None if reached == TRUE else reached
 
 
 def _of_pattern(like: Like, pattern: str, escape: str) -> Predicate | None:

@@ -36,6 +36,7 @@ from grebe.planner.prices import Prices
 from grebe.predicate.builder import col
 from grebe.predicate.parse import parse
 from grebe.predicate.tree import TRUE, Predicate, columns_of
+from grebe.predicate.types import BINARY
 from grebe.session.stores import CountedStores
 from grebe.shown.records import Records
 from grebe.sources import Source, Version, open_source
@@ -221,6 +222,14 @@ class Table:
         names = (on,) if isinstance(on, str) else tuple(on)
         if len(names) not in (1, 2, 4) or not all(isinstance(name, str) for name in names):
             raise InvalidPredicate("on= names two columns of points, four of boxes, or one of WKB", detail="NO_PLACES")
+        kinds = [self._engine.type_of(name) for name in names]
+        for name, kind in zip(names, kinds, strict=True):
+            if kind is None or not (kind == BINARY if len(names) == 1 else kind.is_numeric):
+                what = "is not there" if kind is None else f"is {kind}"
+                raise InvalidPredicate(
+                    f"places are in two columns of numbers, four of boxes, or one of WKB (binary); {name} of {self.uri} {what}",
+                    detail="NO_PLACES",
+                )
         found = [columns_of(self._engine.bound(col(name).is_not_null())) for name in names]
         return Axes(tuple(path for (path,) in found))
 

@@ -20,6 +20,7 @@ from grebe.indexes.kind import FILE_COLUMN, Entries, Totals
 from grebe.indexes.places import Axes, Ring
 from grebe.indexes.reading import Reader, side_by_side
 from grebe.indexes.spatial.distance import far_from, near_to
+from grebe.indexes.spatial.envelopes import of_envelopes
 from grebe.indexes.spatial.shape import WKB, Places, places_of
 from grebe.indexes.spatial.tree import NAME, Branch, Root, Twig, Units, joined, read_root
 from grebe.indexes.version import IndexVersion
@@ -28,7 +29,7 @@ from grebe.log.states import IndexState
 from grebe.predicate.about import about, renamed
 from grebe.predicate.bounds import Flags, Numbers
 from grebe.predicate.evaluate import matches
-from grebe.predicate.tree import TRUE, And, Compare, Constant, In, Or, Path, Predicate, columns_of
+from grebe.predicate.tree import TRUE, And, Compare, Constant, Holds, In, Or, Path, Predicate, Related, columns_of
 from grebe.predicate.verdicts import judge, must_read
 from grebe.store.protocol import Store
 
@@ -99,9 +100,7 @@ class Found:
         return Entries(whole[FILE_COLUMN].to_numpy().astype(np.int64), located, values)
 
     def _matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if self.index.shape.form == WKB:
-            return batch
-        flat = renamed(self.asked, self.index.columns)
+        flat = self.asked if self.index.shape.form == WKB else renamed(self.asked, self.index.columns)
         return batch if flat == TRUE or not len(batch) else batch.filter(matches(batch, flat))
 
 
@@ -135,7 +134,7 @@ class SpatialIndex(IndexVersion[Places]):
         return narrows(predicate, frozenset(one.path for one in self.shape.shape.on))
 
     def hits(self, predicate: Predicate, reader: Reader) -> Found:
-        asked = about(predicate, self.columns)
+        asked = self._asked(predicate)
         roots = self._roots(reader)
 
         def needed(units: Units) -> Flags:
@@ -144,6 +143,12 @@ class SpatialIndex(IndexVersion[Places]):
         chunks = self._chunks(roots, needed, reader)
         numbers = np.empty(0, np.int64) if chunks is None else np.flatnonzero(needed(chunks.units))
         return Found(self, asked, chunks, numbers)
+
+    def _asked(self, predicate: Predicate) -> Predicate:
+        """What the index knows of it."""
+        if self.shape.form == WKB:
+            return of_envelopes(predicate, self.axes.columns[0])
+        return about(predicate, self.columns)
 
     def around(self, x: float, y: float, wanted: int, reader: Reader) -> Iterator[Ring]:
         roots = self._roots(reader)
@@ -266,6 +271,8 @@ def narrows(predicate: Predicate, columns: frozenset[Path]) -> bool:
             return any(narrows(one, columns) for one in below)
         case Or(below):
             return all(narrows(one, columns) for one in below)
+        case Holds(Related()):
+            return columns_of(predicate) <= columns
         case Compare("=" | "<=>" | "<" | "<=" | ">" | ">=") | In():
             return len(columns_of(predicate)) == 1 and columns_of(predicate) <= columns
         case Constant(value):
