@@ -74,5 +74,5 @@ def test_a_path_below_a_root_and_back() -> None:
 
 
 def test_an_empty_path_is_refused() -> None:
-    with pytest.raises(TableNotFound, match="empty path"):
+    with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_EMPTY_PATH\].*empty path"):
         canonical_uri("")

@@ -309,7 +309,7 @@ def test_a_log_that_vanishes_after_it_was_opened_is_no_log_after_a_reload(folder
     with pytest.raises(SourceChanged, match="Reload"):
         Registry(log).files(log.state)
     assert log.reload() == Snapshot()
-    with pytest.raises(TableNotFound, match="has been removed"):
+    with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_LOG_REMOVED\].*has been removed"):
         begin(log, Verb.CREATE, ["anew"], {"anew": SPEC})
     assert not folder.exists() or not list(folder.glob("log/*.json"))
 

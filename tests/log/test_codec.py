@@ -131,8 +131,9 @@ def test_a_cut_anywhere_is_noticed() -> None:
 def test_a_cut_or_flipped_checkpoint_is_noticed() -> None:
     good = codec.encode_state(1, "d", TableState())
     for length in range(len(good)):
-        with pytest.raises(CorruptLog):
+        with pytest.raises(CorruptLog, match="here") as damaged:
             codec.decode_state(good[:length], "here")
+        assert damaged.value.code == ("CORRUPT_LOG_CHECKPOINT" if length else "CORRUPT_LOG_CHECKSUM")
     for place in range(10, len(good)):
         bad = bytearray(good)
         bad[place] ^= 4
@@ -164,18 +165,22 @@ def test_fields_of_later_versions_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "code"),
     [
-        {"grebe": 1},
-        {"grebe": 1, "number": "three"},
-        {"grebe": 1, **dict.fromkeys(("number", "id", "previous", "action", "at_ms", "writer", "changes"), 0)},
-        {"no": "grebe"},
-        [],
+        ({"grebe": 1}, "CORRUPT_LOG_SHAPE"),
+        ({"grebe": 1, "number": "three"}, "CORRUPT_LOG_SHAPE"),
+        (
+            {"grebe": 1, **dict.fromkeys(("number", "id", "previous", "action", "at_ms", "writer", "changes"), 0)},
+            "CORRUPT_LOG_SHAPE",
+        ),
+        ({"no": "grebe"}, "CORRUPT_LOG_FOREIGN"),
+        ([], "CORRUPT_LOG_FOREIGN"),
     ],
 )
-def test_json_of_another_shape_is_a_damaged_log(body: dict[str, object]) -> None:
-    with pytest.raises(CorruptLog):
+def test_json_of_another_shape_is_a_damaged_log(body: dict[str, object], code: str) -> None:
+    with pytest.raises(CorruptLog, match="here") as damaged:
         codec.decode_entry(_resealed(body), "here")
+    assert damaged.value.code == code
 
 
 def test_equal_entries_have_equal_bytes_and_others_have_not() -> None:

@@ -5,13 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from grebe.clock import SimulatedClock
-from grebe.errors import CorruptLog, TableNotFound, Unsupported
+from grebe.errors import Conflict, CorruptLog, TableNotFound, Unsupported
+from grebe.files import FileIds
 from grebe.log import codec, names, snapshot
 from grebe.log.commit import Log
-from grebe.log.entry import IndexDeleted
+from grebe.log.entry import ContentFile, Entry, IndexCreated, IndexDeleted, TableInfo
 from grebe.log.snapshot import Snapshot
 from grebe.store.memory import MemoryStore
-from tests.log.worlds import TABLE, create, new_log, register, writer
+from tests.log.worlds import SPEC, TABLE, create, new_log, register, writer
 
 
 @pytest.fixture
@@ -171,6 +172,32 @@ def test_an_exchanged_entry_breaks_the_chain(store: MemoryStore) -> None:
     with pytest.raises(CorruptLog) as error:
         Log(store).open()
     assert error.value.code == "CORRUPT_LOG_CHAIN"
+
+
+def test_an_entry_that_cannot_follow_those_before_it_is_a_damaged_log(store: MemoryStore) -> None:
+    whole = _folded(store)
+    entry = Entry(whole.number + 1, "x", whole.digest, "delete", 0, writer(), (IndexDeleted("never made"),))
+    store.put(names.entry_path(entry.number), codec.encode_entry(entry)[0])
+    with pytest.raises(CorruptLog, match=f"cannot follow entry {whole.number}: .*never made") as damaged:
+        Log(store, SimulatedClock(), writer()).open()
+    assert damaged.value.code == "CORRUPT_LOG_HISTORY"
+
+
+def test_what_would_break_the_log_is_not_written(store: MemoryStore) -> None:
+    log = Log(store, SimulatedClock(), writer()).open()
+    content = (ContentFile("data/another/x", 1),)
+    with pytest.raises(CorruptLog, match="create was not written.*outside the folder of index new") as refused:
+        log.commit("create", lambda state: [IndexCreated("new", SPEC, 99, content, FileIds.of([]))])
+    assert refused.value.code == "CORRUPT_LOG_INVARIANT"
+    assert "new" not in log.reload().state.indexes
+
+
+def test_a_log_is_not_made_where_that_of_another_table_is(store: MemoryStore) -> None:
+    with pytest.raises(
+        Conflict, match=f"another table \\({TABLE.uri}\\), not of s3://b/t. Name another location="
+    ) as taken:
+        Log(store, SimulatedClock(), writer()).create(TableInfo("s3://b/t", "plain"))
+    assert taken.value.code == "CONFLICT_OTHER_TABLE"
 
 
 def test_a_newer_format_says_so_and_nothing_is_written(store: MemoryStore) -> None:

@@ -329,6 +329,12 @@ def test_a_deleted_index_takes_no_verb_but_restore_and_vacuum(verb: Verb) -> Non
     assert log.state.indexes["i"].state == ACTIVE
 
 
+def test_an_index_that_was_not_deleted_cannot_be_restored() -> None:
+    with pytest.raises(WrongState, match="restore of index i: it is ACTIVE, not DELETED; there is nothing") as refused:
+        _begin(_log_for(Verb.REFRESH), Verb.RESTORE)
+    assert refused.value.code == "WRONG_STATE_IS_ACTIVE"
+
+
 def test_a_create_over_an_existing_index_is_refused_unless_it_replaces() -> None:
     log = _log_for(Verb.REFRESH)
     with pytest.raises(IndexExists, match="replace=True"):
@@ -364,6 +370,6 @@ def test_an_index_named_twice_is_refused() -> None:
 def test_what_is_no_json_is_refused_and_nothing_is_written(value: object) -> None:
     log = new_log()
     before = [o.path for o in log.store.list("log")]
-    with pytest.raises(InvalidIndex, match="plain JSON data"):
+    with pytest.raises(InvalidIndex, match=r"\[INVALID_INDEX_PROPERTIES\].*plain JSON data"):
         begin(log, Verb.CREATE, ["i"], {"i": IndexSpec("k", ("a",), {"p": value})})
     assert [o.path for o in log.store.list()] == before
