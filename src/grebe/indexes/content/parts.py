@@ -16,7 +16,7 @@ def parts_for(expected_bytes: int) -> int:
     for limit, parts in _SMALL:
         if expected_bytes <= limit:
             return parts
-    return min(_MOST_PARTS, max(LEAST, 1 << max(0, math.ceil(math.log2(expected_bytes / _PART_BYTES)))))
+    return min(_MOST_PARTS, max(LEAST, 1 << max(0, math.ceil(math.log2(max(1, expected_bytes) / _PART_BYTES)))))
 
 
 def rows_per_file(expected_bytes: int, rows: int) -> int:

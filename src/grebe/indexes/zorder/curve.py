@@ -30,6 +30,10 @@ class Turns:
     bits: int
     table: Numbers
 
+    def steps(self, levels: int) -> int:
+        """How many look-ups an address of so many levels takes. A grid is the first corner of any larger one."""
+        return -(-levels // self.levels)
+
 
 def spread(cells: Numbers, column: int, columns: int, levels: int) -> Numbers:
     """What the coordinates of one column bring to an address: their bits, apart from each other."""
@@ -40,13 +44,13 @@ def spread(cells: Numbers, column: int, columns: int, levels: int) -> Numbers:
 
 
 def along(curve: str, addresses: Numbers, columns: int, levels: int) -> Numbers:
-    """The numbers of the cells; `levels` is a multiple of `turns(columns).levels` where the curve is Hilbert's."""
+    """The numbers of the cells."""
     if curve == "z" or columns == 1:
         return addresses
     known = turns(columns)
     mask = (1 << known.bits) - 1
     state, numbers = np.zeros_like(addresses), np.zeros_like(addresses)
-    for step in reversed(range(levels // known.levels)):
+    for step in reversed(range(known.steps(levels))):
         found = known.table[state << known.bits | addresses >> (step * known.bits) & mask]
         state, numbers = found >> known.bits, numbers << known.bits | found & mask
     return numbers

@@ -1,0 +1,65 @@
+"""What can be asked of a curve, and what is refused with a reason."""
+
+from typing import Any
+
+import pytest
+
+import grebe
+from grebe.errors import InvalidIndex
+from grebe.formats import Reading
+from grebe.formats.reading import Column
+from grebe.indexes.registry import kind_of
+from grebe.log.entry import IndexSpec
+
+STRUCT = '{"type":"struct","fields":[{"name":"lon","type":"double","nullable":true,"metadata":{}}]}'
+LIST = '{"type":"array","elementType":"string","containsNull":true}'
+MAP = '{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true}'
+TYPES = {"x": "double", "y": "long", "day": "date", "home": STRUCT, "tags": LIST, "facts": MAP}
+READING = Reading.of("parquet", {}, [Column(name, kind) for name, kind in TYPES.items()], "UTC", local_times=False)
+
+
+def spec_of(kind: grebe.ZOrder) -> IndexSpec:
+    return kind.spec(READING, case_sensitive=False)
+
+
+def test_an_index_is_made_again_from_what_the_log_says() -> None:
+    kind = grebe.ZOrder("i", on=["X", "home.lon"], include="day", curve="z", lineage=False, where="y > 5")
+    spec = spec_of(kind)
+    assert (spec.kind, spec.columns, spec.properties["include"]) == ("zorder", ("`x`", "home.lon"), ["day"])
+    again = kind_of("i", spec)
+    assert isinstance(again, grebe.ZOrder)
+    assert again.curve == "z"
+    assert again.spec(READING, case_sensitive=True) == spec
+    assert again.reads(spec) == {"x", "home", "day", "y"}
+
+
+def test_hilberts_curve_is_the_one_unless_asked_otherwise() -> None:
+    assert spec_of(grebe.ZOrder("i", on=["x", "y"])).properties["curve"] == "hilbert"
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ({"on": ["x", "y"], "curve": "peano"}, "CURVE", "hilbert, z"),
+        ({"on": ["x", "y"], "curve": 7}, "CURVE", "hilbert, z"),
+        ({"on": []}, "COLUMNS", "on names no column"),
+        ({"on": [f"c{n}" for n in range(9)]}, "COLUMNS", "more than 8"),
+        ({"on": ["x", "tags"]}, "KEY_TYPE", "an array"),
+        ({"on": ["x", "facts"]}, "KEY_TYPE", "a map"),
+        ({"on": ["x", "home"]}, "KEY_TYPE", "A field of a struct can be named"),
+        ({"on": ["x", "nothing"]}, "UNKNOWN_COLUMN", "there are"),
+        ({"on": ["x", "X"]}, "DUPLICATE_COLUMN", "twice"),
+        ({"on": ["x", "y"], "include": "x"}, "DUPLICATE_COLUMN", "twice"),
+        ({"on": ["x", "y"], "lineage": 1}, "LINEAGE", "True or False"),
+        ({"on": ["x", "y"], "where": 7}, "WHERE", "SQL text"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], code: str, says: str) -> None:
+    with pytest.raises(InvalidIndex, match=says) as refused:
+        spec_of(grebe.ZOrder("i", **given))
+    assert refused.value.code == f"INVALID_INDEX_{code}"
+
+
+def test_a_name_is_needed() -> None:
+    with pytest.raises(InvalidIndex, match="ZOrder\\(name"):
+        grebe.ZOrder("", on=["x", "y"])
