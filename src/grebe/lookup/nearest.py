@@ -20,10 +20,10 @@ from grebe.predicate.tree import FALSE, Predicate
 
 
 def axes_of(engine: Engine, asked: Axes | None) -> Axes:
-    """The columns that places are in: those asked for, or those of the only index that knows."""
+    """The columns that places are in: those asked for, or those of the only index that knows, be it damaged."""
     if asked is not None:
         return asked
-    known = dict.fromkeys(one.axes for one in _knowing(engine, None))
+    known = dict.fromkeys(one.axes for one in engine.snapshot.indexes if isinstance(one, KnowsPlaces))
     if len(known) == 1:
         return next(iter(known))
     why = "no Spatial index says" if not known else "several Spatial indexes differ in"
@@ -51,9 +51,8 @@ def within(engine: Engine, axes: Axes, box: places.Box) -> Predicate:
     return engine.bound(places.in_box(axes, box))
 
 
-def _knowing(engine: Engine, axes: Axes | None) -> list[KnowsPlaces]:
-    known = [one for one in engine.pruners if isinstance(one, KnowsPlaces)]
-    return [one for one in known if axes is None or one.axes == axes]
+def _knowing(engine: Engine, axes: Axes) -> list[KnowsPlaces]:
+    return [one for one in engine.pruners if isinstance(one, KnowsPlaces) and one.axes == axes]
 
 
 def _reach(engine: Engine, axes: Axes, point: tuple[float, float], count: int) -> float:
