@@ -192,16 +192,25 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(load_unknown: Any) -> N
     assert caught.value.code == "INVALID_CONFIG_NAME"
 
 
-@pytest.mark.parametrize("content", [b"hybrid = ", b"[hybrid]\nx = 1", b"\xff\xfe", b"nonsense = 1"])
-def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"hybrid = ", "INVALID_CONFIG_FILE"),
+        (b"[hybrid]\nx = 1", "INVALID_CONFIG_VALUE"),
+        (b"\xff\xfe", "INVALID_CONFIG_FILE"),
+        (b"nonsense = 1", "INVALID_CONFIG_NAME"),
+    ],
+)
+def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, content: bytes, code: str) -> None:
     path = tmp_path / "grebe.toml"
     path.write_bytes(content)
-    with pytest.raises(InvalidConfig, match=r"grebe\.toml"):
+    with pytest.raises(InvalidConfig, match=r"grebe\.toml") as refused:
         Config.load(env={}, toml_path=path)
+    assert refused.value.code == code
 
 
 def test_a_file_that_was_named_but_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match=r"none\.toml cannot be read"):
+    with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_FILE\].*none\.toml cannot be read"):
         Config.load(env={}, toml_path=tmp_path / "none.toml")
 
 

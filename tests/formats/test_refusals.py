@@ -130,6 +130,8 @@ def test_local_times_of_a_zone_that_is_none_are_refused(tmp_path: Path) -> None:
     path.write_text("2020-01-01 10:00:00\n")
     schema = {"type": "struct", "fields": [{"name": "v", "type": "timestamp"}]}
     reading = replace(reading_of(CSV, schema), time_zone="Mars/Olympus")
-    with pytest.raises(InvalidConfig, match=r"no time zone 'Mars/Olympus'; use a name such as Europe/Berlin") as refused:
+    with pytest.raises(
+        InvalidConfig, match=r"no time zone 'Mars/Olympus'; use a name such as Europe/Berlin"
+    ) as refused:
         all_rows(CSV, data_file(path), reading)
     assert refused.value.code == "INVALID_CONFIG_TIME_ZONE"

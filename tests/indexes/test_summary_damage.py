@@ -72,7 +72,9 @@ def test_no_flipped_byte_is_believed(seed: int) -> None:
         for place in (0, len(data) - 1, *chance.choice(len(data), 6, replace=False).tolist()):
             flipped = bytes([data[place] ^ (1 << int(chance.integers(8)))])
             store.put(file.path, data[:place] + flipped + data[place + 1 :])
-            with pytest.raises(CorruptIndex, match="mode='full'"):
+            with pytest.raises(
+                CorruptIndex, match=r"\[CORRUPT_INDEX_DAMAGED\] .* is damaged; refresh the index with mode='full'"
+            ):
                 answers(index, files, plan)
             assert {fault.path for fault in Summary.faults_of(index.state, store, deep=True)} == {file.path}
         store.put(file.path, data)
@@ -110,10 +112,10 @@ def test_a_directory_that_does_not_list_what_the_log_names_is_not_believed() -> 
     changed = replace(index.state.content[0], size=index.state.content[0].size + 1)
     for wrong in ((unlisted, *index.state.content), (changed, *index.state.content[1:])):
         state = replace(index.state, content=wrong)
-        with pytest.raises(CorruptIndex, match="does not list"):
+        with pytest.raises(CorruptIndex, match=r"\[CORRUPT_INDEX_DIRECTORY\].*does not list"):
             answers(SummaryIndex.of(state, index.store), files, plan)
     without = tuple(file for file in index.state.content if not file.path.endswith(directory.NAME))
-    with pytest.raises(CorruptIndex, match="no directory"):
+    with pytest.raises(CorruptIndex, match=r"\[CORRUPT_INDEX_DIRECTORY\].*no directory"):
         answers(SummaryIndex.of(replace(index.state, content=without), index.store), files, plan)
 
 

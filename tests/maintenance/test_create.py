@@ -149,7 +149,7 @@ def test_indexes_lie_where_they_are_told_to(spark: "SparkSession", lake: Path) -
     assert [i.name for i in LakeTable(spark, source, config=Config(location=shared)).indexes()] == ["shared"]
     assert LakeTable(spark, source).indexes() == []
     write(lake / "other", [ROWS])
-    with pytest.raises(Conflict, match="another table"):
+    with pytest.raises(Conflict, match=r"\[CONFLICT_OTHER_TABLE\].*another table"):
         LakeTable(spark, str(lake / "other"), location=elsewhere).create(Covering("i", on="id"))
 
 

@@ -64,22 +64,33 @@ class SparkFailure(Exception):
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "kind", "code"),
     [
-        ("Job aborted: java.io.FileNotFoundException: /lake/t/a.parquet", SourceChanged),
-        ("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file a.parquet", UnreadableFile),
-        ("org.apache.hadoop.security.AccessControlException: Permission denied: user=ann", StoreRefused),
-        ("java.io.IOException: No space left on device", StoreRefused),
-        ("[DIVIDE_BY_ZERO] the value 4711", GrebeError),
+        ("Job aborted: java.io.FileNotFoundException: /lake/t/a.parquet", SourceChanged, "SOURCE_CHANGED_FILE_GONE"),
+        (
+            "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file a.parquet",
+            UnreadableFile,
+            "UNREADABLE_FILE_SPARK",
+        ),
+        (
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=ann",
+            StoreRefused,
+            "STORE_REFUSED_PERMISSION",
+        ),
+        ("java.io.IOException: No space left on device", StoreRefused, "STORE_REFUSED_NO_ROOM"),
+        ("[DIVIDE_BY_ZERO] the value 4711", GrebeError, "GREBE_ERROR_SPARK"),
     ],
 )
-def test_what_spark_raises_becomes_an_error_of_ours_without_values(text: str, kind: type[GrebeError]) -> None:
+def test_what_spark_raises_becomes_an_error_of_ours_without_values(
+    text: str, kind: type[GrebeError], code: str
+) -> None:
     with (
         pytest.raises(GrebeError, match="building index i failed in Spark") as told,
         spark_errors("building index i", "s3://b/x"),
     ):
         raise SparkFailure(text)
     assert type(told.value) is kind
+    assert told.value.code == code
     assert "SOME_CONDITION" in str(told.value)
     assert "4711" not in str(told.value)
     assert isinstance(told.value.__cause__, SparkFailure)

@@ -152,9 +152,9 @@ def test_a_package_that_cannot_be_loaded_is_named_when_it_is_asked_for(
         "[grebe.formats]\nbroken = no_such_module:FORMAT\npartial = json:JSONDecoder\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InvalidConfig, match="no_such_module"):
+    with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_PLUG_IN\].*no_such_module"):
         format_named("broken")
-    with pytest.raises(InvalidConfig, match="lacks suffixes"):
+    with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_PLUG_IN\].*lacks suffixes"):
         format_named("partial")
     assert format_named("parquet").name == "parquet"
 

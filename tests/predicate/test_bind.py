@@ -112,22 +112,22 @@ def test_a_cast_of_a_constant_that_does_not_fit_waits_for_evaluation() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("idd = 1", "UNKNOWN_COLUMN", "column idd is not there; did you mean Id?"),
-        ("who.fist = 'x'", "UNKNOWN_COLUMN", "column who.fist is not there; did you mean who.First?"),
-        ("Id.x = 1", "UNKNOWN_COLUMN", "Id is a int, not a struct"),
-        ("zzzzzz = 1", "UNKNOWN_COLUMN", "there are Id, small"),
-        ("TWICE = 1", "AMBIGUOUS_COLUMN", "it may be any of twice, Twice"),
-        ("flag = 1", "TYPE_MISMATCH", "cannot compare boolean with int"),
-        ("day = 1", "TYPE_MISMATCH", "cannot compare date with int"),
-        ("Id", "TYPE_MISMATCH", "Id is int, not boolean"),
-        ("NOT name", "TYPE_MISMATCH", "name is string, not boolean"),
-        ("Id IN (1, flag)", "TYPE_MISMATCH", "cannot compare"),
+        ("idd = 1", "INVALID_PREDICATE_UNKNOWN_COLUMN", "column idd is not there; did you mean Id?"),
+        ("who.fist = 'x'", "INVALID_PREDICATE_UNKNOWN_COLUMN", "column who.fist is not there; did you mean who.First?"),
+        ("Id.x = 1", "INVALID_PREDICATE_UNKNOWN_COLUMN", "Id is a int, not a struct"),
+        ("zzzzzz = 1", "INVALID_PREDICATE_UNKNOWN_COLUMN", "there are Id, small"),
+        ("TWICE = 1", "INVALID_PREDICATE_AMBIGUOUS_COLUMN", "it may be any of twice, Twice"),
+        ("flag = 1", "INVALID_PREDICATE_TYPE_MISMATCH", "cannot compare boolean with int"),
+        ("day = 1", "INVALID_PREDICATE_TYPE_MISMATCH", "cannot compare date with int"),
+        ("Id", "INVALID_PREDICATE_TYPE_MISMATCH", "Id is int, not boolean"),
+        ("NOT name", "INVALID_PREDICATE_TYPE_MISMATCH", "name is string, not boolean"),
+        ("Id IN (1, flag)", "INVALID_PREDICATE_TYPE_MISMATCH", "cannot compare"),
     ],
 )
 def test_what_makes_no_sense_for_the_schema_is_refused(text: str, code: str, message: str) -> None:
     with pytest.raises(InvalidPredicate) as refused:
         bind(parse(text), SCHEMA)
-    assert refused.value.code == f"INVALID_PREDICATE_{code}"
+    assert refused.value.code == code
     assert message in str(refused.value)
 
 
@@ -138,7 +138,7 @@ def test_case_matters_if_asked_for() -> None:
 
 
 def test_an_unknown_time_zone_is_refused() -> None:
-    with pytest.raises(InvalidPredicate, match="unknown time zone 'Mars/Olympus'"):
+    with pytest.raises(InvalidPredicate, match=r"\[INVALID_PREDICATE_TIME_ZONE\].*unknown time zone 'Mars/Olympus'"):
         bind(parse("Id = 1"), SCHEMA, time_zone="Mars/Olympus")
 
 

@@ -172,21 +172,22 @@ def test_a_day_starts_late_where_midnight_was_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "code"),
     [
-        "length(s) = 1",
-        "i = 1 AND s RLIKE 'x'",
-        "CAST(d AS string) = '1.5'",
-        "CAST(d AS decimal(10,2)) = 1.5",
-        "l = l",
-        "n = n",
-        "CAST(n AS string) = 'x'",
+        ("length(s) = 1", "UNSUPPORTED_OPAQUE_TERM"),
+        ("i = 1 AND s RLIKE 'x'", "UNSUPPORTED_OPAQUE_TERM"),
+        ("CAST(d AS string) = '1.5'", "UNSUPPORTED_CAST"),
+        ("CAST(d AS decimal(10,2)) = 1.5", "UNSUPPORTED_CAST"),
+        ("l = l", "UNSUPPORTED_OPAQUE_TERM"),
+        ("n = n", "UNSUPPORTED_OPAQUE_TERM"),
+        ("CAST(n AS string) = 'x'", "UNSUPPORTED_CAST"),
     ],
 )
-def test_what_cannot_be_evaluated_exactly_is_refused(text: str) -> None:
+def test_what_cannot_be_evaluated_exactly_is_refused(text: str, code: str) -> None:
     table = pa.table({"i": [1], "s": ["x"], "d": [1.5], "l": [[1]], "n": pa.array([{"a": 1}])})
-    with pytest.raises(Unsupported):
+    with pytest.raises(Unsupported) as refused:
         evaluate(table, bind(parse(text), table.schema))
+    assert refused.value.code == code
 
 
 def test_a_refusal_names_the_term() -> None:

@@ -52,7 +52,7 @@ def test_the_suffix_tells_the_format(tmp_path: Path, name: str, format: str) -> 
 def test_a_table_of_two_formats_is_refused_by_both_names_and_a_choice_helps(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_text("1\n")
-    with pytest.raises(Unsupported, match="csv and parquet"):
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_MIXED_FORMATS\].*csv and parquet"):
         open_source(tmp_path)
     chosen = open_source(tmp_path, format="parquet", options={"pathGlobFilter": "*.parquet"})
     assert paths_of(chosen) == ["a.parquet"]
@@ -62,14 +62,14 @@ def test_a_table_of_two_formats_is_refused_by_both_names_and_a_choice_helps(tmp_
 def test_files_of_no_known_format_are_no_table_until_the_format_is_given(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).write_text("line\n")
-    with pytest.raises(TableNotFound, match="give `format`"):
+    with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_FORMAT\].*give `format`"):
         open_source(tmp_path)
     assert paths_of(open_source(tmp_path, format="text")) == names
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet")
-    with pytest.raises(Unsupported, match="avro, csv, json, orc, parquet"):
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_FORMAT\].*avro, csv, json, orc, parquet"):
         open_source(tmp_path, format="excel")
 
 
@@ -94,15 +94,23 @@ def test_a_table_whose_schema_is_known_may_be_empty(tmp_path: Path) -> None:
     assert source.schema() == pa.schema([("a", pa.int64())])
 
 
-@pytest.mark.parametrize("mark", ["_delta_log/00.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json"])
-def test_a_lake_table_is_not_taken_for_plain_files(tmp_path: Path, mark: str) -> None:
+@pytest.mark.parametrize(
+    ("mark", "code"),
+    [
+        ("_delta_log/00.json", "TABLE_NOT_FOUND_DELTA"),
+        (".hoodie/hoodie.properties", "TABLE_NOT_FOUND_HUDI"),
+        ("metadata/v1.metadata.json", "UNSUPPORTED_ICEBERG"),
+    ],
+)
+def test_a_lake_table_is_not_taken_for_plain_files(tmp_path: Path, mark: str, code: str) -> None:
     """Not even a damaged one, and not where it lies among other files."""
     parquet(tmp_path / "t" / "a.parquet")
     (tmp_path / "t" / mark).parent.mkdir()
     (tmp_path / "t" / mark).write_text("{}")
-    with pytest.raises(GrebeError, match=r"Delta Lake|Hudi|Iceberg"):
+    with pytest.raises(GrebeError, match=r"Delta Lake|Hudi|Iceberg") as damaged:
         open_source(tmp_path / "t")
-    with pytest.raises(Unsupported, match="by its own path"):
+    assert damaged.value.code == code
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_LAKE_TABLE\].*by its own path"):
         open_source(tmp_path)
 
 
@@ -111,7 +119,7 @@ def test_files_that_a_stream_of_spark_writes_are_left_to_spark(tmp_path: Path) -
     parquet(tmp_path / "a.parquet")
     (tmp_path / "_spark_metadata").mkdir()
     (tmp_path / "_spark_metadata" / "0").write_text("v1")
-    with pytest.raises(Unsupported, match="foreachBatch"):
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_STREAM_SINK\].*foreachBatch"):
         open_source(tmp_path, format="parquet")
 
 
@@ -130,7 +138,7 @@ def test_several_roots_lie_in_one_store(tmp_path: Path) -> None:
     source = open_source([tmp_path / "x", tmp_path / "y" / "z"])
     assert source.uri == f"file://{tmp_path}"
     assert paths_of(source) == ["x/a.parquet", "y/z/b.parquet"]
-    with pytest.raises(TableNotFound, match="one store"):
+    with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_STORES\].*one store"):
         open_source([str(tmp_path), "s3://bucket/t"])
 
 
@@ -139,7 +147,7 @@ def test_plain_files_have_no_versions(tmp_path: Path) -> None:
     source = open_source(tmp_path)
     assert source.version() is None
     for version, timestamp in ((0, None), ("v", None), (None, "2026-01-01")):
-        with pytest.raises(Unsupported, match="no versions"):
+        with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_VERSION\].*no versions"):
             source.at(version, timestamp)
 
 
@@ -162,10 +170,10 @@ def test_a_file_or_table_that_vanishes_between_list_and_read_has_changed(tmp_pat
     source = open_source(tmp_path / "t")
     files = source.files()
     (tmp_path / "t" / "a.parquet").unlink()
-    with pytest.raises(SourceChanged, match="gone"):
+    with pytest.raises(SourceChanged, match=r"\[SOURCE_CHANGED_FILE_GONE\].*gone"):
         source.reading(files)
     (tmp_path / "t").rmdir()
-    with pytest.raises(TableNotFound):
+    with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_NO_PATH\]"):
         source.files()
 
 
@@ -179,7 +187,7 @@ def test_avro_files_are_listed_and_their_records_refused(tmp_path: Path) -> None
     (tmp_path / "a.avro").write_bytes(b"Obj\x01")
     source = open_source(tmp_path)
     assert paths_of(source) == ["a.avro"]
-    with pytest.raises(Unsupported, match="Spark only"):
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_AVRO\].*Spark only"):
         source.schema()
 
 

@@ -202,17 +202,17 @@ class TestProfiles:
         assert with_profile({"region": "here"}) == ({"region": "here"}, {})
 
     def test_a_profile_that_is_not_there_is_named(self) -> None:
-        with pytest.raises(InvalidConfig, match="nobody"):
+        with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_AWS_PROFILE\].*nobody"):
             with_profile({"profile": "nobody"})
 
     def test_a_profile_that_needs_the_sdk_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-        with pytest.raises(InvalidConfig, match=r"sso_start_url.*boto3"):
+        with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_AWS_PROFILE\].*sso_start_url.*boto3"):
             with_profile({"profile": "single-sign-on"})
 
     def test_a_broken_file_is_named_but_not_quoted(self, home: Path) -> None:
         (home / "credentials").write_text(f"aws_secret_access_key = {CANARY}\n")
-        with pytest.raises(InvalidConfig, match="credentials") as failed:
+        with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_AWS_PROFILE\].*credentials") as failed:
             with_profile({})
         assert CANARY not in "".join(traceback.format_exception(failed.value))
 

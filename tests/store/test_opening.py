@@ -95,7 +95,7 @@ def test_an_option_that_is_not_known_is_named() -> None:
     ],
 )
 def test_credentials_in_a_uri_are_refused_and_not_repeated(uri: str) -> None:
-    with pytest.raises(InvalidConfig, match="storage_options") as refused:
+    with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_CREDENTIALS_IN_URI\].*storage_options") as refused:
         open_store(uri)
     assert "CANARY" not in str(refused.value)
 
@@ -111,5 +111,5 @@ def test_a_web_server_can_only_be_read() -> None:
 
 
 def test_an_empty_uri_is_refused() -> None:
-    with pytest.raises(GrebeError):
+    with pytest.raises(GrebeError, match=r"\[TABLE_NOT_FOUND_EMPTY_PATH\]"):
         open_store("")
