@@ -31,7 +31,7 @@ public final class Bridge {
   final Contents contents = new Contents();
   final Known known = new Known();
   final Counters counters = new Counters();
-  final Map<Long, List<Scanned>> questions = new ConcurrentHashMap<>();
+  final Map<Long, Question> questions = new ConcurrentHashMap<>();
   private final Map<Long, SparkSession> sessions = new ConcurrentHashMap<>();
   private final AtomicLong numbers = new AtomicLong();
   private final Watch watch = new Watch();
@@ -142,9 +142,9 @@ public final class Bridge {
     return json.toString();
   }
 
-  long asking(List<Scanned> relations) {
+  long asking(Question question) {
     long number = numbers.incrementAndGet();
-    questions.put(number, relations);
+    questions.put(number, question);
     return number;
   }
 
@@ -189,11 +189,24 @@ public final class Bridge {
 
   /** While a question is open: which files of one of its relations are registered. The next question will tell by itself. */
   public String match(long question, int relation, String snapshot) {
-    Scanned asked = questions.get(question).get(relation);
+    Scanned asked = questions.get(question).relations.get(relation);
     for (Path root : asked.roots()) {
       known.tableAt(root, snapshot);
     }
     return Description.match(new Json(), asked, snapshot, snapshots.get(snapshot)).toString();
+  }
+
+  /** While a question is open: what its plan does, block by block, for views. */
+  public String blocks(long question) {
+    Question asked = questions.get(question);
+    Json json = new Json().list();
+    Block.in(asked.plan).forEach(block -> block.describe(json, asked.relations));
+    return json.endList().toString();
+  }
+
+  /** What a query that is to be stored means. */
+  public String stored(Dataset frame) {
+    return Stored.describe(frame);
   }
 
   /** The original plan is carried out; that is said once for each kind of failure. */
@@ -237,7 +250,7 @@ public final class Bridge {
 
   /** Below the roots of a relation there is no index, for so many milliseconds. */
   public void nothingAt(long question, int relation, long milliseconds) {
-    for (Path root : questions.get(question).get(relation).roots()) {
+    for (Path root : questions.get(question).relations.get(relation).roots()) {
       known.nothingAt(root, milliseconds);
     }
   }

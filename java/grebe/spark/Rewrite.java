@@ -29,11 +29,18 @@ final class Rewrite {
   private final Map<LogicalPlan, LogicalPlan> narrowed = new IdentityHashMap<>();
   private final Map<LogicalPlan, JsonNode> keys = new IdentityHashMap<>();
   private final Map<LogicalPlan, JsonNode> answers = new IdentityHashMap<>();
+  private final Map<LogicalPlan, FromView> views = new IdentityHashMap<>();
   /** The place of an attribute in the order of the index that it comes from. */
   private final Map<Long, Integer> ranks = new HashMap<>();
 
-  Rewrite(Bridge bridge, List<Scanned> relations, String decision) throws IOException {
+  Rewrite(Bridge bridge, List<Scanned> relations, LogicalPlan plan, String decision) throws IOException {
     JsonNode all = JSON.readTree(decision);
+    List<Block> blocks = all.path("views").isEmpty() ? null : Block.in(plan);
+    for (JsonNode each : all.path("views")) {
+      Block block = blocks.get(each.get("block").asInt());
+      StandIn view = new StandIn(bridge, relations.get(each.get("relation").asInt()), each);
+      views.put(block.top, new FromView(block, each, view, relations));
+    }
     for (JsonNode each : all.get("stand_ins")) {
       Scanned relation = relations.get(each.get("relation").asInt());
       standIns.put(relation.leaf, new StandIn(bridge, relation, each));
@@ -52,6 +59,9 @@ final class Rewrite {
   }
 
   LogicalPlan of(LogicalPlan plan) {
+    if (views.containsKey(plan)) {
+      return views.get(plan).made();
+    }
     if (narrowed.containsKey(plan)) {
       return narrowed.get(plan);
     }

@@ -89,13 +89,13 @@ public final class Rewriting extends Rule {
     SparkContext context = SparkContext.getOrCreate();
     String question = description.of(plan, bridge.settings, context.getLocalProperty("grebe.only"),
         context.getLocalProperty("grebe.without"), context.getLocalProperty("grebe.token"), hints);
-    long number = bridge.asking(description.relations);
+    long number = bridge.asking(new Question(plan, description.relations));
     try {
       String answer = bridge.answer(number, question);
       if (answer.isEmpty()) {
         return plan;
       }
-      LogicalPlan made = new Rewrite(bridge, description.relations, answer).of(plan);
+      LogicalPlan made = new Rewrite(bridge, description.relations, plan, answer).of(plan);
       Verify.sameQuery(plan, made);
       bridge.counters.rewritten.incrementAndGet();
       return made;

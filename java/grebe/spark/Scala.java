@@ -12,6 +12,8 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.Distribution;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -66,6 +68,22 @@ final class Scala {
 
   static Alias alias(Expression of, String name, ExprId id) {
     return new Alias(of, name, id, nothing(), Option.empty(), nothing());
+  }
+
+  /** Another aggregation of the same kind: later versions have more fields, which stay. */
+  static Aggregate aggregate(Aggregate original, List groups, List outputs, LogicalPlan child) {
+    Object[] fields = new Object[original.productArity()];
+    for (int i = 0; i < fields.length; i++) {
+      fields[i] = original.productElement(i);
+    }
+    fields[0] = seq(groups);
+    fields[1] = seq(outputs);
+    fields[2] = child;
+    try {
+      return (Aggregate) Aggregate.class.getConstructors()[0].newInstance(fields);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException("Aggregate", e);
+    }
   }
 
   /** The same relation of the plan over other files: Spark 3.5 has one field less than 4. */

@@ -57,16 +57,30 @@ final class StandIn {
 
   /** `chain`: projections and filters from the top down, then the relation. */
   LogicalPlan of(List<LogicalPlan> chain) {
-    LogicalPlan left = projected(chain, onto(chain, dropped(), this::flat));
+    LogicalPlan left = projected(chain, onto(chain, rows(), this::flat));
     // What Spark's strategy cannot plan must show here, where the original plan is still at hand.
     FileSourceStrategy$.MODULE$.apply(left);
     if (!decision.get("direct").asBoolean()) {
       return left;
     }
-    LogicalPlan rest = original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")),
-        decision.get("others").asBoolean(), pair(), text("shown_rest"));
+    LogicalPlan rest = rest();
     LogicalPlan right = Renamed.chain(chain, original.leaf, rest);
     return new Union(Scala.seq(left, projectedLike(left, chain, right, rest)), false, false);
+  }
+
+  LogicalPlan leaf() {
+    return original.leaf;
+  }
+
+  /** Of the content. */
+  List<AttributeReference> columns() {
+    return Scala.list(copy.output());
+  }
+
+  /** The files that the index does not cover, with new attributes. */
+  LogicalPlan rest() {
+    return original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")),
+        decision.get("others").asBoolean(), pair(), text("shown_rest"));
   }
 
   void rank(Map<Long, Integer> ranks) {
@@ -177,7 +191,7 @@ final class StandIn {
   }
 
   /** Without the rows of files that the query does not read. */
-  private LogicalPlan dropped() {
+  LogicalPlan rows() {
     BitSet drop = Snapshot.parse(text("drop"));
     if (drop.isEmpty()) {
       return copy;

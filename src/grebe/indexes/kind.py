@@ -6,7 +6,7 @@ records of them, can make a predicate true. Planner and lookups know nothing els
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from grebe.formats import Column, Reading, format_named
 from grebe.formats.parquet_statistics import Footer
 from grebe.indexes.faults import Fault
 from grebe.indexes.reading import Reader
+from grebe.indexes.view.definition import Definition
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Path, Predicate
@@ -172,6 +173,18 @@ class Kind(Protocol):
         ...
 
 
+@runtime_checkable
+class FromQuery(Kind, Protocol):
+    """A kind that is made from a query: only a session of Spark can say what that means."""
+
+    @property
+    def query(self) -> "str | DataFrame | None": ...
+
+    def meaning(self, definition: Definition) -> Kind:
+        """The same, once that is known; its query is None."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How the rows of a copy lie. Hash buckets as Spark makes them (`buckets` > 0), or the whole sorted by range or along a
@@ -228,6 +241,8 @@ class Copy:
     """Names this very content: equal keys, equal files. (Index, version and a digest of the paths.)"""
     bounded: tuple[str, ...] = ()
     """Columns of the content whose bounds are known of each file."""
+    definition: Definition | None = None
+    """The rows are not those of the files but those of this query over them: one for each group of each file, if it groups."""
 
     @property
     def bytes(self) -> int:

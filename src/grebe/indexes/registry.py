@@ -14,11 +14,12 @@ from grebe.indexes.lookup.spec import Lookup
 from grebe.indexes.sieve.spec import Sieve
 from grebe.indexes.skipping.spec import Skipping
 from grebe.indexes.spatial.spec import Spatial
+from grebe.indexes.view.spec import View
 from grebe.indexes.zorder.spec import ZOrder
 from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
-OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, Spatial, ZOrder)
+OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, Spatial, ZOrder, View)
 _MEMBERS = ("kind", "copy_of", "pruner_of", "faults_of", "from_spec")
 
 

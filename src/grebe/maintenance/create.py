@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from grebe.errors import InvalidIndex
-from grebe.indexes.kind import Kind
+from grebe.indexes.kind import FromQuery, Kind
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import Change, IndexCreated, IndexDropped, TableInfo, TableSeen, Verb
 from grebe.log.operation import Running
@@ -12,6 +12,7 @@ from grebe.maintenance.build import Planned, build, settled
 from grebe.maintenance.logs import Place
 from grebe.maintenance.operation import carry_out
 from grebe.spark.source import SparkSource
+from grebe.spark.views import definition_of
 
 
 def create(
@@ -52,6 +53,8 @@ def _planned(source: SparkSource, kinds: Sequence[Kind]) -> dict[str, Planned]:
 
 def planned_for(source: SparkSource, kind: Kind) -> Planned:
     """What the kind means for this table, as its session reads it."""
+    if isinstance(kind, FromQuery) and kind.query is not None:
+        kind = kind.meaning(definition_of(source.session, kind.query, source.uri, kind.name))
     settings = source.session.conf
     zone = str(settings.get("spark.sql.session.timeZone"))
     ansi = settings.get("spark.sql.ansi.enabled") == "true"

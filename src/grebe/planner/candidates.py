@@ -62,11 +62,13 @@ def candidate(asked: Asked, table: KnownTable, index: KnownIndex, query: Query, 
     copy = index.copy
     if copy is None:
         return refuse(Code.NO_STAND_IN, kind=index.kind)
+    if copy.definition is not None:
+        return refuse(Code.NOT_ANSWERED, what="single rows of the table")
     refused = _columns(asked, copy, refuse)
     if refused is not None:
         return refused
     covered = coverage(relation, table, copy)
-    refused = _files(covered, copy, config, refuse)
+    refused = files_refused(covered, copy, config, refuse)
     if refused is not None:
         return refused
     keep = files_to_read(copy, asked.predicate, asked.mentions)
@@ -151,7 +153,7 @@ def _changed(one: Reading, other: Reading, names: list[str]) -> list[str]:
     return [column_sql((name,)) for name in looked_at if mine.get(name) != theirs.get(name)]
 
 
-def _files(covered: Coverage, copy: Copy, config: Config, refuse: Refusal) -> Reason | None:
+def files_refused(covered: Coverage, copy: Copy, config: Config, refuse: Refusal) -> Reason | None:
     if not covered.served:
         return refuse(Code.NO_COMMON_FILES)
     if not config.hybrid and not covered.exact:

@@ -24,6 +24,7 @@ from grebe.planner.reasons import RANK, Code, Reason
 from grebe.planner.shapes import Attributes, every_node, repeated
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.planner.versions import offered
+from grebe.planner.viewing import Viewing
 from grebe.predicate.tree import Path
 
 MOST_CANDIDATES = 6
@@ -56,6 +57,7 @@ class _Choice:
         inquiry: Inquiry | None,
     ) -> None:
         self._query = query
+        self._tables = tables
         self._config = config
         self._inquiry = inquiry
         self._narrowed: dict[int, Option] = {}
@@ -153,7 +155,10 @@ class _Choice:
             self._refused += refused
         choices.sort(key=attrgetter("relation"))
         reasons = self._reasons(choices, plans, counts, frozenset(answered)) if why else ()
-        return Decision(tuple(choices), reasons, estimate(before), estimate(plans))
+        made = Decision(tuple(choices), reasons, estimate(before), estimate(plans))
+        if not self._query.blocks:
+            return made
+        return Viewing(self._query, self._tables, self._config, self._meter).decided(made, plans)
 
     def _offers(self) -> dict[int, Sequence[Offer]]:
         offers: dict[int, Sequence[Offer]] = {}

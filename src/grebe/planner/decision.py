@@ -8,6 +8,7 @@ from grebe.files import FileIds
 from grebe.indexes.kind import Copy
 from grebe.planner.parts import Parts
 from grebe.planner.reasons import Reason
+from grebe.planner.views import Match
 from grebe.predicate.tree import Path
 
 
@@ -122,6 +123,16 @@ class ByKeys:
     """Of the index, where it is not the current one."""
     replaced_at: int | None = None
     """The entry of the log that replaced that version."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromView(StandIn):
+    """A block of the query is answered by a view that is created on this relation."""
+
+    block: int = 0
+    """Its place among the query's blocks."""
+    match: Match | None = None
+    """How; None only before it is known."""
 
 
 Choice: TypeAlias = StandIn | Narrow | ByKeys | FromMetadata

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from grebe.files import FileIds
 from grebe.formats import Reading
 from grebe.planner.reasons import Reason
+from grebe.planner.views import Block
 from grebe.predicate.tree import Path, Predicate
 
 Key: TypeAlias = int | None
@@ -61,6 +62,8 @@ class Relation:
     that is asked for. `listed` is without them. None: whatever is there is read."""
     as_of: str = ""
     """What a reader of snapshots sees of it, in words."""
+    root: str = ""
+    """Where its files lie, whether or not a log was found there."""
     whole: bool = True
     """The scan lists all files of the table. Of one that lists a part (a folder, some partitions), the others are not gone."""
 
@@ -188,3 +191,5 @@ class Query:
     only: frozenset[str] | None = None
     """Indexes that may be considered (`lake.only`, the hint); None: all."""
     without: frozenset[str] = frozenset()
+    blocks: tuple[Block, ...] = ()
+    """Parts of the plan that a view may answer; told only where there is a view."""

@@ -26,6 +26,8 @@ class Code(StrEnum):
     # About an index and a scan.
     READ_DIFFERENTLY = "READ_DIFFERENTLY"
     COL_SCHEMA_MISMATCH = "COL_SCHEMA_MISMATCH"
+    NOT_ANSWERED = "NOT_ANSWERED"
+    BASE_CHANGED = "BASE_CHANGED"
     MISSING_REQUIRED_COL = "MISSING_REQUIRED_COL"
     PARTIAL_NOT_IMPLIED = "PARTIAL_NOT_IMPLIED"
     NO_COMMON_FILES = "NO_COMMON_FILES"
@@ -71,6 +73,8 @@ SENTENCES: Mapping[str, str] = {
     "way, or create an index from the reading that the query uses",
     Code.COL_SCHEMA_MISMATCH: "index {index} knows {columns} with another type or field id than the query reads: "
     "refresh it with mode='full'",
+    Code.NOT_ANSWERED: "view {index} does not hold {what}, which the query asks for: add that to the view, or ask less",
+    Code.BASE_CHANGED: "{table}, which view {index} joins, is not as it was: refresh the view",
     Code.MISSING_REQUIRED_COL: "index {index} does not cover {columns}: include that in the index, or leave it out of the query",
     Code.PARTIAL_NOT_IMPLIED: "index {index} holds only the rows that its WHERE on {columns} lets through, and the query's own "
     "conditions do not imply it: repeat that condition in the query, or create an index without it",

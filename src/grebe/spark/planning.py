@@ -24,6 +24,7 @@ from grebe.planner.inquiry import Inquiry
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.planner.views import Block
 from grebe.predicate.tree import TRUE
 from grebe.spark import readings, rewrite
 from grebe.spark.read_expressions import one_of
@@ -92,6 +93,9 @@ class Planning:
             asked, lambda i, described: self._relation(int(number), i, described, asked, found), self._cores
         )
         tables = {one.table.uri: one.table for one in found.values()}
+        if any(index.copy is not None and index.copy.definition for one in tables.values() for index in one.indexes):
+            blocks = json.loads(self._shim.bridge.blocks(int(number)))
+            query = replace(query, blocks=tuple(Block.of(place, block) for place, block in enumerate(blocks)))
         if not tables and not asked["token"]:
             return ""
         with telemetry.planning(_logger, list(tables), since) as told:
@@ -149,7 +153,20 @@ class Planning:
         found: dict[int, Found],
     ) -> Relation:
         name = described.get("table") or described["roots"][0]
-        relation = Relation(number, None, name, _NO_READING, (), frozenset(), TRUE, _NO_FILES, 0, 0, described["bytes"])
+        relation = Relation(
+            number,
+            None,
+            name,
+            _NO_READING,
+            (),
+            frozenset(),
+            TRUE,
+            _NO_FILES,
+            0,
+            0,
+            described["bytes"],
+            root=described["roots"][0],
+        )
         if not readings.is_ours(described):
             return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, name, what=described["format"]))
         table = self.tables.find(described["roots"])

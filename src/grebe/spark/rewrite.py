@@ -7,7 +7,7 @@ from typing import Any
 from grebe.files import FileIds
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.log.entry import NO_FILES
-from grebe.planner.decision import ByKeys, Decision, FromMetadata, Narrow, StandIn
+from grebe.planner.decision import ByKeys, Decision, FromMetadata, FromView, Narrow, StandIn
 from grebe.planner.parts import Parts
 from grebe.planner.query import Query, Relation
 from grebe.spark import scans
@@ -18,11 +18,13 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
     restricted = [relation for relation in query.relations if relation.beyond is not None]
     if not decision.choices and not restricted:
         return ""
-    stand_ins, answers = [], []
+    stand_ins, answers, views = [], [], []
     narrowed: dict[int, dict[str, Any]] = {}
     for choice in decision.choices:
         if isinstance(choice, FromMetadata):
             answers.append(_answer(choice, query.relations[choice.relation]))
+        elif isinstance(choice, FromView):
+            views.append(_view(choice, query.relations[choice.relation], snapshots[choice.table]))
         elif isinstance(choice, Narrow):
             narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(
                 without=_ranges(choice.without), ranges=choice.parts
@@ -33,12 +35,12 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
     for number, entry in narrowed.items():
         entry["shown"] = scans.narrowed([one for one in decision.choices if one.relation == number])
-    elsewhere = {one["relation"] for one in (*stand_ins, *answers)}
+    elsewhere = {one["relation"] for one in (*stand_ins, *answers, *views)}
     for relation in restricted:
         if relation.number not in elsewhere:
             entry = narrowed.setdefault(relation.number, _as_of(relation, snapshots))
             entry.update(without=_joined(entry["without"], relation), others=False)
-    return json.dumps({"stand_ins": stand_ins, "narrowed": list(narrowed.values()), "answers": answers})
+    return json.dumps({"stand_ins": stand_ins, "narrowed": list(narrowed.values()), "answers": answers, "views": views})
 
 
 def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:
@@ -123,6 +125,21 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "shown": scans.stand_in(choice),
         "shown_rest": scans.beside(choice, relation),
         "snapshot": snapshot,
+    }
+
+
+def _view(choice: FromView, relation: Relation, snapshot: str) -> dict[str, Any]:
+    """As a stand-in, none of whose columns is one of the relation's."""
+    assert choice.match is not None
+    match = choice.match
+    return {
+        **_stand_in(choice, relation, snapshot),
+        "columns": [],
+        "block": choice.block,
+        "outputs": match.outputs,
+        "groups": match.groups,
+        "filters": match.filters,
+        "beside": match.beside,
     }
 
 

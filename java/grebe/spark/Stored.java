@@ -1,0 +1,157 @@
+package grebe.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+
+/** What a query that is to be stored means: its block, with every expression also as SQL over tables t0, t1, … */
+@SuppressWarnings({"rawtypes", "unchecked"})
+final class Stored {
+  private final Json json = new Json();
+  private final List<Scanned> relations = new ArrayList<>();
+
+  private Stored() {}
+
+  /** {"node": the first thing in it that no block has} or its relations and expressions. */
+  static String describe(Dataset frame) {
+    Explaining.OFF.set(Boolean.TRUE);
+    try {
+      return new Stored().of(frame.queryExecution().analyzed(), frame.sparkSession().sessionState()
+          .executePlan(frame.queryExecution().analyzed(), org.apache.spark.sql.execution.CommandExecutionMode$.MODULE$.SKIP())
+          .optimizedPlan());
+    } finally {
+      Explaining.OFF.set(Boolean.FALSE);
+    }
+  }
+
+  private String of(LogicalPlan analyzed, LogicalPlan optimized) {
+    // An order without a limit means nothing to who reads the rows later.
+    LogicalPlan plan = optimized instanceof Sort ? ((Sort) optimized).child() : optimized;
+    Block block = Block.of(plan);
+    json.open().key("opaque").list();
+    opaque(analyzed);
+    json.endList();
+    if (block == null) {
+      return json.key("node").text(foreign(plan)).close().toString();
+    }
+    for (LogicalPlan leaf : block.leaves) {
+      relations.add(Scanned.of(leaf));
+    }
+    json.key("relations").list();
+    for (Scanned relation : relations) {
+      json.open().key("output").list();
+      for (AttributeReference each : Scala.<AttributeReference>list(relation.leaf.output())) {
+        json.list().number(each.exprId().id()).text(each.name()).text(each.dataType().json()).endList();
+      }
+      json.endList();
+      relation.describe(json);
+      json.close();
+    }
+    json.endList().key("block");
+    block.describe(json, relations);
+    json.key("where").list();
+    block.conjuncts.forEach(this::sql);
+    json.endList().key("keys").list();
+    if (block.groups != null) {
+      block.groups.forEach(this::column);
+    } else {
+      block.outputs.forEach(each -> column(((Alias) each).child()));
+    }
+    json.endList().key("measures").list();
+    block.outputs.forEach(each -> measures(((Alias) each).child()));
+    return json.endList().close().toString();
+  }
+
+  private void column(Expression expression) {
+    json.open().key("tree");
+    new Tree(json, relations).write(expression);
+    json.key("type").text(expression.dataType().json()).key("sql");
+    sql(expression);
+    json.close();
+  }
+
+  private void measures(Expression expression) {
+    if (!(expression instanceof AggregateExpression)) {
+      Scala.<Expression>list(expression.children()).forEach(this::measures);
+      return;
+    }
+    AggregateExpression aggregate = (AggregateExpression) expression;
+    Expression function = (Expression) aggregate.aggregateFunction();
+    json.open().key("function").text(function.getClass().getSimpleName()).key("type").text(function.dataType().json());
+    json.key("distinct").truth(aggregate.isDistinct()).key("filtered").truth(aggregate.filter().isDefined());
+    json.key("tree");
+    new Tree(json, relations).write(function);
+    json.key("arguments").list();
+    Scala.<Expression>list(function.children()).forEach(this::column);
+    json.endList().close();
+  }
+
+  private void sql(Expression expression) {
+    json.text(qualified(expression).sql());
+  }
+
+  private Expression qualified(Expression expression) {
+    if (expression instanceof UnscaledValue) {
+      // What the optimizer makes of decimals that fit a whole number; it has no name in SQL.
+      Expression decimal = ((UnscaledValue) expression).child();
+      java.math.BigDecimal power = java.math.BigDecimal.TEN.pow(((DecimalType) decimal.dataType()).scale());
+      Expression shifted = (Expression) FunctionRegistry$.MODULE$.builtin().lookupFunction(
+          new FunctionIdentifier("*"), Scala.seq(qualified(decimal), Literal$.MODULE$.apply(power)));
+      return Cast$.MODULE$.apply(shifted, DataTypes.LongType, false);
+    }
+    if (!(expression instanceof AttributeReference)) {
+      return Scala.withChildren(expression, this::qualified);
+    }
+    AttributeReference attribute = (AttributeReference) expression;
+    for (int i = 0; i < relations.size(); i++) {
+      if (relations.get(i).leaf.outputSet().contains(attribute)) {
+        return attribute.withQualifier(Scala.seq("t" + i));
+      }
+    }
+    throw new IllegalStateException("no relation has " + attribute);
+  }
+
+  /** What means something else tomorrow, or what nobody but its author knows. */
+  private void opaque(LogicalPlan plan) {
+    if (plan instanceof View && ((View) plan).isTempView()) {
+      json.text("the temporary view " + ((View) plan).desc().identifier().table());
+    }
+    Scala.<Expression>list(plan.expressions()).forEach(this::opaque);
+    Scala.<LogicalPlan>list(plan.children()).forEach(this::opaque);
+  }
+
+  private void opaque(Expression expression) {
+    String name = expression.getClass().getSimpleName();
+    boolean changes = name.startsWith("Current") || name.startsWith("LocalTimestamp") || name.equals("Now")
+        || name.startsWith("Unix") && expression.children().isEmpty();
+    boolean random = !expression.deterministic() && Scala.<Expression>list(expression.children()).stream().allMatch(Expression::deterministic);
+    if (changes || random || name.contains("UDF") || name.contains("UserDefined")) {
+      json.text(expression.prettyName());
+    }
+    Scala.<Expression>list(expression.children()).forEach(this::opaque);
+  }
+
+  private static String foreign(LogicalPlan plan) {
+    for (LogicalPlan child : Scala.<LogicalPlan>list(plan.children())) {
+      if (Block.of(child) == null) {
+        return foreign(child);
+      }
+    }
+    return plan.nodeName();
+  }
+}

@@ -1,0 +1,126 @@
+"""What a view stores, as the log remembers it: tables, what holds of their rows, columns, and what is summed up of a group."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grebe.errors import CorruptIndex
+from grebe.formats import Reading
+from grebe.indexes.view.trees import Tree, columns_in
+
+ROWS = "count_of_rows"
+"""Of a view that groups: how many rows a group has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A table of the view. `files` names its files as they were, and is empty for the first table, whose files the log knows."""
+
+    uri: str
+    reading: Reading
+    files: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    tree: Tree
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column: what is grouped by, or, of a view that does not group, any."""
+
+    name: str
+    """In the content."""
+    tree: Tree
+    sql: str
+    type: str
+    """Spark's, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is kept of a group: `merge` says how two of them become one (`sum`, `min`, `max`)."""
+
+    name: str
+    merge: str
+    sql: str
+    """With the function."""
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An aggregate of the query: as the tree of its function, and the measures that it is made of again."""
+
+    tree: Tree
+    what: str
+    """`sum`, `count`, `average`, `min` or `max`."""
+    measures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    text: str
+    """For people."""
+    bases: tuple[Base, ...]
+    where: tuple[Condition, ...]
+    keys: tuple[Key, ...]
+    grouped: bool
+    measures: tuple[Measure, ...]
+    functions: tuple[Function, ...]
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Names and types of the content's columns, without lineage."""
+        keys = tuple((one.name, one.type) for one in self.keys)
+        return (*keys, *((one.name, one.type) for one in self.measures))
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Columns of the first table."""
+        trees = [
+            *(one.tree for one in self.where),
+            *(one.tree for one in self.keys),
+            *(one.tree for one in self.functions),
+        ]
+        return frozenset(name for tree in trees for number, name in columns_in(tree) if number == 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "bases": [{"uri": one.uri, "reading": one.reading.to_dict(), "files": one.files} for one in self.bases],
+            "where": [{"tree": one.tree, "sql": one.sql} for one in self.where],
+            "keys": [{"name": one.name, "tree": one.tree, "sql": one.sql, "type": one.type} for one in self.keys],
+            "grouped": self.grouped,
+            "measures": [
+                {"name": one.name, "merge": one.merge, "sql": one.sql, "type": one.type} for one in self.measures
+            ],
+            "functions": [
+                {"tree": one.tree, "what": one.what, "measures": list(one.measures)} for one in self.functions
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, index: str, known: Mapping[str, Any]) -> "Definition":
+        try:
+            return cls(
+                text=known["text"],
+                bases=tuple(
+                    Base(one["uri"], Reading.from_dict(one["reading"]), one["files"]) for one in known["bases"]
+                ),
+                where=tuple(Condition(one["tree"], one["sql"]) for one in known["where"]),
+                keys=tuple(Key(one["name"], one["tree"], one["sql"], one["type"]) for one in known["keys"]),
+                grouped=known["grouped"],
+                measures=tuple(
+                    Measure(one["name"], one["merge"], one["sql"], one["type"]) for one in known["measures"]
+                ),
+                functions=tuple(
+                    Function(one["tree"], one["what"], tuple(one["measures"])) for one in known["functions"]
+                ),
+            )
+        except (KeyError, TypeError) as lacking:
+            raise CorruptIndex(
+                f"what the log says of view {index} does not fit together ({lacking}); create it anew", detail="SPEC"
+            ) from lacking

@@ -1,0 +1,100 @@
+"""What users ask for: `grebe.View("by_day", "SELECT day, sum(price) FROM orders GROUP BY day")`."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from grebe.errors import InvalidIndex
+from grebe.formats import Column, Reading
+from grebe.indexes.content.checks import faults_of
+from grebe.indexes.content.copies import copy_of
+from grebe.indexes.content.directory import describe
+from grebe.indexes.faults import Fault
+from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
+from grebe.indexes.view.build import arrange
+from grebe.indexes.view.definition import Definition
+from grebe.log.entry import ContentFile, IndexSpec
+from grebe.log.states import IndexState
+from grebe.predicate.text import column_sql
+from grebe.store.protocol import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class View:
+    """The rows of a query over this table, and maybe others: `query` is its SQL, or a DataFrame.
+
+    Queries that it answers use it by themselves: they need not name it.
+    """
+
+    kind: ClassVar[str] = "view"
+
+    name: str
+    query: "str | DataFrame | None" = None
+    definition: Definition | None = None
+    """What Spark says that the query means; not for users."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidIndex("an index needs a name: View(name, query)", detail="NAME")
+        if self.definition is None and (self.query is None or self.query == ""):
+            raise InvalidIndex(f"view {self.name}: give its query as SQL or as a DataFrame", detail="QUERY")
+
+    def meaning(self, definition: Definition) -> "View":
+        """The same, once Spark has said what its query means."""
+        return replace(self, query=None, definition=definition)
+
+    def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
+        known = self._known
+        own = [Column(name, kind) for name, kind in known.fields]
+        return IndexSpec(
+            kind=self.kind,
+            columns=tuple(column_sql((one.name,)) for one in known.keys),
+            properties={
+                "include": [column_sql((one.name,)) for one in known.measures],
+                "buckets": 0,
+                "lineage": True,
+                "where": None,
+                "reading": Reading.of("parquet", {}, own, time_zone, local_times=False).to_dict(),
+                "definition": known.to_dict(),
+            },
+        )
+
+    def reads(self, spec: IndexSpec) -> frozenset[str]:
+        return self._known.reads
+
+    def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
+        return arrange(self.name, self._known, rows)
+
+    def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
+        return describe(self.name, spec, folder, store)
+
+    @staticmethod
+    def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
+        return faults_of(index, store, deep)
+
+    @staticmethod
+    def copy_of(index: IndexState, store: Store) -> Copy:
+        return replace(copy_of(index, store), definition=_recalled(index.name, index.spec))
+
+    @staticmethod
+    def pruner_of(index: IndexState, store: Store) -> Pruner | None:
+        return None
+
+    @classmethod
+    def from_spec(cls, name: str, spec: IndexSpec) -> Kind:
+        return cls(name, definition=_recalled(name, spec))
+
+    @property
+    def _known(self) -> Definition:
+        if self.definition is None:
+            raise InvalidIndex(
+                f"view {self.name}: only a session of Spark can say what its query means", detail="QUERY"
+            )
+        return self.definition
+
+
+def _recalled(name: str, spec: IndexSpec) -> Definition:
+    known: Any = spec.properties.get("definition")
+    return Definition.from_dict(name, known if isinstance(known, dict) else {})

@@ -1,0 +1,212 @@
+"""Views put into a decision: of each block that one answers, the cheapest, where it is cheaper than what was decided without."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from grebe.config import Config
+from grebe.indexes.kind import Copy
+from grebe.indexes.view.definition import Base, Definition
+from grebe.indexes.view.trees import columns_in
+from grebe.planner.candidates import Refusal, differences, files_refused, ruled_out
+from grebe.planner.content import content_of
+from grebe.planner.cost import Meter
+from grebe.planner.decision import Choice, Decision, FromView
+from grebe.planner.hybrid import Coverage, coverage
+from grebe.planner.plans import Plan, walk
+from grebe.planner.query import Aggregate, Node, Query, Relation, Scan
+from grebe.planner.reasons import RANK, Code, Reason
+from grebe.planner.shapes import children
+from grebe.planner.tables import KnownIndex, KnownTable
+from grebe.planner.views import Block, Match, Missing, answers
+
+_COLUMNAR = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    block: Block
+    relation: Relation
+    table: KnownTable
+    index: KnownIndex
+    copy: Copy
+    coverage: Coverage
+    match: Match
+
+
+class Viewing:
+    def __init__(self, query: Query, tables: Mapping[str, KnownTable], config: Config, meter: Meter) -> None:
+        self._query = query
+        self._tables = tables
+        self._config = config
+        self._meter = meter
+        self._refused: dict[tuple[str, str], Reason] = {}
+
+    def decided(self, made: Decision, plans: Sequence[Plan]) -> Decision:
+        for block in self._query.blocks:
+            found = list(self._candidates(block))
+            node = self._node(block)
+            if not found or node is None:
+                continue
+            before = next(here.cost for plan in plans for here in walk(plan) if _is(here, node))
+            best = min(found, key=self._cost)
+            after = self._cost(best)
+            if after < before * (1.0 - self._meter.rates.margin):
+                made = self._with(made, best, before - after)
+            else:
+                self._refuse(
+                    best.table,
+                    Refusal(best.relation, best.index.name)(
+                        Code.NOT_CHEAPER, with_ms=round(after, 1), without_ms=round(before, 1)
+                    ),
+                )
+        used = {(choice.table, choice.index) for choice in made.choices}
+        others = [reason for reason in made.reasons if reason.code != Code.NOT_ANSWERED or not self._is_better(reason)]
+        told = [reason for key, reason in self._refused.items() if key not in used]
+        used_names = {choice.index for choice in made.choices}
+        kept = [reason for reason in others if not (reason.code == Code.NOT_ANSWERED and reason.index in used_names)]
+        return replace(made, reasons=tuple(sorted((*kept, *told), key=attrgetter("index"))) if made.reasons else ())
+
+    def _is_better(self, reason: Reason) -> bool:
+        return any(index == reason.index for _, index in self._refused)
+
+    def _with(self, made: Decision, best: _Candidate, gain: float) -> Decision:
+        inside = set(best.block.relations)
+        choices: list[Choice] = [one for one in made.choices if one.relation not in inside]
+        choices.append(self._choice(best))
+        after = replace(made.after, milliseconds=round(max(0.0, made.after.milliseconds - gain), 3))
+        return replace(made, choices=tuple(sorted(choices, key=attrgetter("relation"))), after=after)
+
+    def _choice(self, one: _Candidate) -> FromView:
+        return FromView(
+            relation=one.relation.number,
+            index=one.index.name,
+            table=one.table.uri,
+            copy=one.copy,
+            content=tuple(range(len(one.copy.content))),
+            buckets=0,
+            ordered=False,
+            drop=one.coverage.drop,
+            direct=one.coverage.direct_files > 0,
+            name=one.relation.name,
+            appended=one.coverage.appended,
+            deleted=one.coverage.deleted,
+            version=one.index.older_version,
+            block=one.block.number,
+            match=one.match,
+        )
+
+    def _candidates(self, block: Block) -> Iterator[_Candidate]:
+        for number in block.relations:
+            relation = self._query.relations[number]
+            table = self._tables.get(relation.table) if relation.table is not None else None
+            for index in table.indexes if table is not None else ():
+                if index.copy is None or index.copy.definition is None:
+                    continue
+                assert table is not None
+                one = self._candidate(block, relation, table, index, index.copy, index.copy.definition)
+                if isinstance(one, Reason):
+                    self._refuse(table, one)
+                else:
+                    yield one
+
+    def _candidate(
+        self,
+        block: Block,
+        relation: Relation,
+        table: KnownTable,
+        index: KnownIndex,
+        copy: Copy,
+        definition: Definition,
+    ) -> _Candidate | Reason:
+        refuse = Refusal(relation, index.name)
+        out = ruled_out(relation, index, self._query, refuse)
+        if out is not None:
+            return out
+        places: dict[int, int] = {}
+        for number in block.relations:
+            place = _place(self._query.relations[number], definition.bases, relation)
+            if place is not None and place not in places.values():
+                different = self._different(self._query.relations[number], definition, place, refuse)
+                if different is not None:
+                    return different
+                places[number] = place
+        match = answers(definition, block, places)
+        if isinstance(match, Missing):
+            return refuse(Code.NOT_ANSWERED, what=match.what)
+        covered = coverage(relation, table, copy)
+        refused = files_refused(covered, copy, self._config, refuse)
+        if refused is not None:
+            return refused
+        return _Candidate(block, relation, table, index, copy, covered, match)
+
+    def _different(self, relation: Relation, definition: Definition, place: int, refuse: Refusal) -> Reason | None:
+        trees = [
+            *(one.tree for one in definition.where),
+            *(one.tree for one in definition.keys),
+            *(one.tree for one in definition.functions),
+        ]
+        names = sorted({name for tree in trees for number, name in columns_in(tree) if number == place})
+        return differences(definition.bases[place].reading, relation.reading, names, refuse)
+
+    def _cost(self, one: _Candidate) -> float:
+        content = content_of(one.copy)
+        meter = self._meter
+        tasks = meter.scan_tasks(content.bytes, content.files)
+        held = meter.scan(
+            content.bytes,
+            content.row_count,
+            len(one.copy.columns),
+            content.files,
+            tasks,
+            meter.byte_rate(_COLUMNAR),
+            meter.open_rate(one.table.uri),
+        )
+        size = one.coverage.direct_bytes
+        files = one.coverage.direct_files
+        direct = meter.scan(
+            size,
+            0,
+            1,
+            files,
+            meter.scan_tasks(size, files),
+            meter.byte_rate(one.relation.reading.format),
+            meter.open_rate(one.table.uri),
+        )
+        return held + (direct if files else 0.0)
+
+    def _refuse(self, table: KnownTable, reason: Reason) -> None:
+        """Of several blocks, about the one where it came closest."""
+        key = (table.uri, reason.index)
+        if key not in self._refused or RANK[reason.code] > RANK[self._refused[key].code]:
+            self._refused[key] = reason
+
+    def _node(self, block: Block) -> Node | None:
+        """The part of the query that the block is."""
+        pending = list(self._query.roots)
+        while pending:
+            node = pending.pop(0)
+            grouped = isinstance(node, Aggregate)
+            if grouped == (block.groups is not None) and _scans(node) == set(block.relations):
+                return node
+            pending = [*children(node), *pending]
+        return None
+
+
+def _place(relation: Relation, bases: Sequence[Base], first: Relation) -> int | None:
+    """Which table of the view a relation is."""
+    if relation is first:
+        return 0
+    return next(
+        (place for place, base in enumerate(bases) if place and base.uri in (relation.table, relation.root)), None
+    )
+
+
+def _scans(node: Node) -> set[int]:
+    if isinstance(node, Scan):
+        return {node.relation}
+    return {number for child in children(node) for number in _scans(child)}
+
+
+def _is(plan: Plan, node: Node) -> bool:
+    return getattr(plan.step, "node", None) is node

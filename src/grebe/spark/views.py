@@ -1,0 +1,205 @@
+"""What a query that is to be stored means: its tables, conditions and columns, as Spark's optimizer understands them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from grebe.errors import GrebeError, InvalidIndex, Unsupported
+from grebe.files import canonical_uri
+from grebe.formats.spark_types import type_text
+from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure
+from grebe.indexes.view.trees import Tree, renumbered, text_of
+from grebe.spark import readings
+from grebe.spark.shim import Shim, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SUMS = {"Sum": "sum", "Min": "min", "Max": "max"}
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
+_UNKEPT_KEYS = ("float", "double", "array", "map", "struct", "interval", "variant", "collate", "geo")
+
+
+def definition_of(session: "SparkSession", query: "str | DataFrame", table: str, index: str) -> Definition:
+    """Raises `InvalidIndex` for a query that no view can store. `table`: the one that the view is created on."""
+    shim = load(session)
+    frame = _frame(session, query, index)
+    said = json.loads(shim.bridge.stored(frame._jdf))
+    if said["opaque"]:
+        raise InvalidIndex(
+            f"view {index}: {said['opaque'][0]} may give something else tomorrow, or only its author knows what; a view "
+            "stores what every query would find",
+            detail="VIEW_NOT_STABLE",
+        )
+    if "node" in said:
+        raise InvalidIndex(
+            f"view {index}: its query has a {said['node']}, and a view stores tables that are joined by inner joins, filtered, "
+            "projected and grouped once",
+            detail="VIEW_SHAPE",
+        )
+    return _Meant(index, said, _bases(session, shim, said["relations"], table, index)).definition(
+        query if isinstance(query, str) else ""
+    )
+
+
+def _frame(session: "SparkSession", query: "str | DataFrame", index: str) -> "DataFrame":
+    from pyspark.errors import PySparkException
+
+    if not isinstance(query, str):
+        return query
+    try:
+        return session.sql(query)
+    except PySparkException as problem:
+        raise InvalidIndex(
+            f"view {index}: Spark cannot read its query ({problem.getCondition()})", detail="VIEW_QUERY"
+        ) from problem
+
+
+@dataclass(frozen=True)
+class _Bases:
+    bases: tuple[Base, ...]
+    places: Mapping[int, int]
+    """Relation of the plan -> table of the view."""
+
+
+def _bases(
+    session: "SparkSession", shim: Shim, relations: Sequence[Mapping[str, Any]], table: str, index: str
+) -> _Bases:
+    settings = readings.with_defaults(
+        json.loads(shim.bridge.values(session._jsparkSession, shim.java_list([*readings.SETTINGS])))
+    )
+    found = [_base(one, settings, index) for one in relations]
+    uris = [one.uri for one in found]
+    if table not in uris:
+        raise InvalidIndex(
+            f"view {index} does not read {table}, the table that it is created on; create it on one of: {', '.join(uris)}",
+            detail="VIEW_OTHER_TABLE",
+        )
+    if len(set(uris)) < len(uris):
+        raise InvalidIndex(f"view {index} reads a table twice, which a view cannot yet store", detail="VIEW_SHAPE")
+    if len(uris) > 1:
+        raise Unsupported(f"view {index} reads {len(uris)} tables; a view is of one table so far", detail="VIEW_TABLES")
+    order = sorted(range(len(uris)), key=lambda place: (uris[place] != table, place))
+    return _Bases(tuple(found[place] for place in order), {place: number for number, place in enumerate(order)})
+
+
+def _base(described: Mapping[str, Any], settings: Mapping[str, str], index: str) -> Base:
+    try:
+        reading = readings.reading_of(described, settings)
+    except GrebeError as problem:
+        raise InvalidIndex(
+            f"view {index}: {described['roots'][0]} cannot be read by an index ({problem.code})", detail="VIEW_TABLE"
+        ) from problem
+    return Base(canonical_uri(described["roots"][0]), reading)
+
+
+@dataclass
+class _Meant:
+    index: str
+    said: Mapping[str, Any]
+    of: _Bases
+    measures: dict[str, Measure] = field(default_factory=dict)
+    """By their SQL."""
+    functions: list[Function] = field(default_factory=list)
+
+    def definition(self, text: str) -> Definition:
+        block = self.said["block"]
+        grouped = block["groups"] is not None
+        names = self._names(block)
+        keys = [
+            self._key(one, names.get(text_of(self._local(one["tree"]))), f"k{i}")
+            for i, one in enumerate(self.said["keys"])
+        ]
+        if grouped:
+            self._kept("count(1)", "long", ROWS, "sum")
+            for one in self.said["measures"]:
+                more = self._measure(one)
+                keys += [key for key in more if text_of(key.tree) not in {text_of(other.tree) for other in keys}]
+            keys = keys or [Key("everything", ["Literal(1)", '"integer"'], "1", "integer")]
+        where = [
+            Condition(self._local(tree), sql) for tree, sql in zip(block["conjuncts"], self.said["where"], strict=True)
+        ]
+        return Definition(
+            text,
+            self.of.bases,
+            tuple(where),
+            tuple(_distinct(keys)),
+            grouped,
+            tuple(self.measures.values()),
+            tuple(self.functions),
+        )
+
+    def _names(self, block: Mapping[str, Any]) -> dict[str, str]:
+        """What the query calls its columns."""
+        return {text_of(self._local(tree)): name for name, tree in block["outputs"]}
+
+    def _local(self, tree: Tree) -> Tree:
+        return renumbered(tree, lambda number: self.of.places[number])
+
+    def _key(self, one: Mapping[str, Any], name: str | None, otherwise: str) -> Key:
+        kind = type_text(json.loads(one["type"]))
+        if any(word in kind for word in _UNKEPT_KEYS) and self.said["block"]["groups"] is not None:
+            raise InvalidIndex(
+                f"view {self.index} groups by {one['sql']}, which is {kind}; a view groups by whole numbers, decimals, "
+                "texts, dates, times and booleans",
+                detail="VIEW_KEY_TYPE",
+            )
+        return Key(name or otherwise, self._local(one["tree"]), one["sql"], kind)
+
+    def _measure(self, one: Mapping[str, Any]) -> list[Key]:
+        """Keeps what the aggregate is made of again. Gives columns that have to be keys for its sake."""
+        name, arguments = one["function"], one["arguments"]
+        kind = type_text(json.loads(one["type"]))
+        sql = ", ".join(argument["sql"] for argument in arguments)
+        if one["filtered"]:
+            raise InvalidIndex(
+                f"view {self.index}: an aggregate with FILTER is not stored; add its condition to GROUP BY",
+                detail="VIEW_AGGREGATE",
+            )
+        if one["distinct"] or name == "HyperLogLogPlusPlus":
+            return [self._key(argument, None, f"d{len(self.functions)}_{i}") for i, argument in enumerate(arguments)]
+        of = type_text(json.loads(arguments[0]["type"])) if arguments else ""
+        if name == "Count":
+            self._made(one, "count", self._kept(f"count({sql})", "long", "", "sum"))
+        elif name in ("Min", "Max"):
+            self._made(one, _SUMS[name], self._kept(f"{_SUMS[name]}({sql})", kind, "", _SUMS[name]))
+        elif name == "Sum" and of.startswith(_NUMBERS):
+            self._made(one, "sum", self._kept(f"sum({sql})", kind, "", "sum"))
+        elif name == "Average" and of.startswith(_NUMBERS):
+            total = self._kept(f"sum(CAST({sql} AS DOUBLE))", "double", "", "sum")
+            if of.startswith("decimal"):
+                total = self._kept(f"sum({sql})", _widened(of), "", "sum")
+            self._made(one, "average", total, self._kept(f"count({sql})", "long", "", "sum"))
+        else:
+            raise InvalidIndex(
+                f"view {self.index}: {name.lower()} is not stored; a view stores sum, count, min, max, avg and count(DISTINCT …)",
+                detail="VIEW_AGGREGATE",
+            )
+        return []
+
+    def _kept(self, sql: str, kind: str, name: str, merge: str) -> str:
+        made = self.measures.setdefault(sql, Measure(name or f"measure_{len(self.measures)}", merge, sql, kind))
+        return made.name
+
+    def _made(self, one: Mapping[str, Any], what: str, *measures: str) -> None:
+        self.functions.append(Function(self._local(one["tree"]), what, measures))
+
+
+def _distinct(keys: Sequence[Key]) -> list[Key]:
+    """None twice, and no name twice, in whatever case."""
+    found: dict[str, Key] = {}
+    names: set[str] = set()
+    for place, key in enumerate(keys):
+        if text_of(key.tree) in found:
+            continue
+        name = key.name if key.name.lower() not in names and not key.name.startswith("_grebe") else f"k{place}_"
+        names.add(name.lower())
+        found[text_of(key.tree)] = Key(name, key.tree, key.sql, key.type)
+    return list(found.values())
+
+
+def _widened(decimal: str) -> str:
+    """As Spark sums it up."""
+    precision, scale = decimal.removeprefix("decimal(").removesuffix(")").split(",")
+    return f"decimal({min(38, int(precision) + 10)},{scale})"
