@@ -25,7 +25,9 @@ def find_name(wanted: str, names: Sequence[str]) -> str | None:
     alike = [name for name in names if name.lower() == wanted.lower()]
     if len(alike) > 1:
         raise Unsupported(
-            f"the file has {len(alike)} columns called {wanted} in different case: {', '.join(alike)}", detail="NAMES"
+            f"the file has {len(alike)} columns called {wanted} in different case: {', '.join(alike)}; only Spark with "
+            "spark.sql.caseSensitive=true can tell them apart",
+            detail="NAMES",
         )
     return alike[0] if alike else None
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _MODE = "delta.columnMapping.mode"
+_BEYOND = "Kernel error: Unsupported: "
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 
 
@@ -190,9 +191,13 @@ def _errors(uri: str) -> Iterator[None]:
         raise TableNotFound(
             f"{uri} is no table of Delta Lake: it has no {MARKS[DeltaSource.kind]} that can be read", detail="DELTA"
         ) from error
-    except DeltaProtocolError as error:
-        raise Unsupported(f"{uri} asks of its readers what deltalake cannot do: {error}", detail="DELTA") from error
     except (DeltaError, OSError) as error:
+        if isinstance(error, DeltaProtocolError) or str(error).startswith(_BEYOND):
+            reason = str(error).removeprefix(_BEYOND).partition("\n")[0]
+            raise Unsupported(
+                f"{uri} asks of its readers what the package deltalake cannot do ({reason}); query it in Spark, or update it",
+                detail="DELTA",
+            ) from error
         raise StoreUnreachable(
             f"the log of {uri} could not be read ({type(error).__name__}); look at its store and storage_options",
             detail="DELTA",

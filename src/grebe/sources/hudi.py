@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri
@@ -21,8 +21,8 @@ from grebe.sources.protocol import Deleted, Request, Version
 if TYPE_CHECKING:
     from hudi import HudiFileSlice, HudiInstant, HudiTable
 
-_DROPPED = "hoodie.datasource.write.drop.partition.columns"
-_BASE_FORMAT = "hoodie.table.base.file.format"
+_BEYOND = ("Only support", "not supported")
+"""How the package says that it does not read such tables: of another version, not of Parquet, without partition columns."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
         asked = HudiReadOptions() if instant is None else HudiReadOptions().with_as_of_timestamp(instant)
         slices = table.get_file_slices(asked)
         fields = list(table.get_schema_with_meta_fields())
-    _require_readable(uri, table.hudi_options())
     columns = tuple(Column(one.name, type_text(spark_type(one.type))) for one in fields)
     stored = tuple({"name": one.name, "type": type_json(one.type), "nullable": True, "metadata": {}} for one in columns)
     store = request.open_store(uri, request.storage_options)
@@ -103,15 +102,6 @@ def _instant(table: "HudiTable", uri: str, version: Version | None, timestamp: s
     return str(version)
 
 
-def _require_readable(uri: str, options: dict[str, Any]) -> None:
-    if str(options.get(_BASE_FORMAT, "PARQUET")).upper() != "PARQUET":
-        raise Unsupported(
-            f"{uri} keeps its files as {options[_BASE_FORMAT]}; of Hudi Grebe reads Parquet", detail="FORMAT"
-        )
-    if str(options.get(_DROPPED, "false")).lower() == "true":
-        raise Unsupported(f"{uri} has partition columns that its files do not hold ({_DROPPED})", detail="PARTITIONS")
-
-
 @contextmanager
 def _errors(uri: str) -> Iterator[None]:
     """What the package hudi raises, as errors of ours."""
@@ -124,6 +114,10 @@ def _errors(uri: str) -> Iterator[None]:
             raise TableNotFound(
                 f"{uri} is no table of Hudi: it has no {MARKS[HudiSource.kind]}/hoodie.properties that can be read",
                 detail="HUDI",
+            ) from error
+        if any(sign in str(error) for sign in _BEYOND):
+            raise Unsupported(
+                f"{uri} asks of its readers what the package hudi cannot do ({error}); query it in Spark", detail="HUDI"
             ) from error
         raise StoreUnreachable(
             f"the timeline of {uri} could not be read; look at its store and storage_options", detail="HUDI"

@@ -232,7 +232,11 @@ def _positions(kept: "IcebergFile", uri: str, request: Request, store: Store) ->
         found: list[Any] = [one.to_vector() for one in vectors if canonical_uri(one.referenced_data_file) == uri]
         return np.concatenate([one.to_numpy() for one in found]).astype(np.int64) if found else np.empty(0, np.int64)
     if kept.file_format != FileFormat.PARQUET:
-        raise Unsupported(f"{kept.file_path} keeps deleted rows as {kept.file_format}", detail="DELETES")
+        raise Unsupported(
+            f"{kept.file_path} keeps deleted rows as {kept.file_format}; read the table in Spark, or let Iceberg rewrite its files "
+            "first",
+            detail="DELETES",
+        )
     table = pq.read_table(pa.BufferReader(data), columns=["file_path", "pos"])
     paths = table.column("file_path").unique().to_pylist()
     own = pa.array([path for path in paths if canonical_uri(path) == uri], pa.string())

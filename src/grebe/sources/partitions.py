@@ -65,7 +65,10 @@ def partitioning(folders: Sequence[str], bases: frozenset[str], given: Mapping[s
     names = {tuple(name.lower() for name, _ in pairs) for pairs in found.values()}
     if len(names) > 1:
         shown = "; ".join(", ".join(each) for each in sorted(names)[:3])
-        raise Unsupported(f"folders of one table have different partition columns: {shown}", detail="PARTITIONS")
+        raise Unsupported(
+            f"folders of one table have different partition columns: {shown}; open each kind of folder by itself",
+            detail="PARTITIONS",
+        )
     # Spark takes the spelling of the folder it happens to see first; the smallest path is at least always the same.
     spelling = [name for name, _ in found[min(found)]]
     columns = []
@@ -97,7 +100,10 @@ def _parse(folder: str, bases: frozenset[str]) -> tuple[tuple[tuple[str, str], .
         name, equals, value = level.partition("=")
         if equals:
             if not name or not value:
-                raise Unsupported(f"the folder {current} has no name or no value at its `=`", detail="PARTITIONS")
+                raise Unsupported(
+                    f"the folder {current} has no name or no value at its `=`; rename it, or open the folders below it",
+                    detail="PARTITIONS",
+                )
             pairs.append((unescaped(name), value))
         elif pairs:
             break

@@ -139,7 +139,9 @@ class PlainSource:
         merged = merged_columns(schemas)
         if merged is None:
             raise Unsupported(
-                f"files of {self.uri} have columns of types that nothing holds together", detail="MERGE_SCHEMA"
+                f"files of {self.uri} have a column of types that no type holds together; give a schema, or open the files of each "
+                "type by themselves",
+                detail="MERGE_SCHEMA",
             )
         return merged
 
