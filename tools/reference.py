@@ -147,7 +147,10 @@ def raised_codes() -> dict[str, set[str]]:
                 case ast.Call(func=ast.Name(id=name), keywords=words) if isinstance(getattr(errors, name, None), type):
                     details = [word.value for word in words if word.arg == "detail"]
                     texts = [detail.value for detail in details if isinstance(detail, ast.Constant)]
-                    codes[name] |= {getattr(errors, name)("", detail=text).code for text in texts or [""]}
+                    # A detail that is made up as the code runs is one of those that stand elsewhere.
+                    codes[name] |= {
+                        getattr(errors, name)("", detail=text).code for text in (texts if details else [""])
+                    }
     return codes
 
 

@@ -259,16 +259,21 @@ def _may_create(state: TableState, begun: OperationBegun, replace: bool) -> None
             raise IndexExists(f"index {name} exists already and is {state.indexes[name].state}; {hint}")
 
 
-def _must_be(wanted: str, hint: str) -> Callable[[TableState, OperationBegun, bool], None]:
-    def check(state: TableState, begun: OperationBegun, replace: bool) -> None:
-        for name in begun.indexes:
-            index = _must_exist_one(state, name)
-            if index != wanted:
-                raise WrongState(
-                    f"{begun.verb} of index {name}: it is {index}, not {wanted}; {hint}", detail=f"IS_{index}"
-                )
+def _must_be_active(state: TableState, begun: OperationBegun, replace: bool) -> None:
+    for name in begun.indexes:
+        if _must_exist_one(state, name) == DELETED:
+            raise WrongState(
+                f"{begun.verb} of index {name}: it is {DELETED}, not {ACTIVE}; restore it first", detail="IS_DELETED"
+            )
 
-    return check
+
+def _must_be_deleted(state: TableState, begun: OperationBegun, replace: bool) -> None:
+    for name in begun.indexes:
+        if _must_exist_one(state, name) == ACTIVE:
+            raise WrongState(
+                f"{begun.verb} of index {name}: it is {ACTIVE}, not {DELETED}; there is nothing to restore",
+                detail="IS_ACTIVE",
+            )
 
 
 def _must_exist(state: TableState, begun: OperationBegun, replace: bool) -> None:
@@ -286,10 +291,10 @@ def _must_exist_one(state: TableState, name: str) -> str:
 
 _ALLOWED: Mapping[Verb, Callable[[TableState, OperationBegun, bool], None]] = {
     Verb.CREATE: _may_create,
-    Verb.DELETE: _must_be(ACTIVE, "restore it first"),
-    Verb.OPTIMIZE: _must_be(ACTIVE, "restore it first"),
-    Verb.REFRESH: _must_be(ACTIVE, "restore it first"),
-    Verb.REPAIR: _must_be(ACTIVE, "restore it first"),
-    Verb.RESTORE: _must_be(DELETED, "there is nothing to restore"),
+    Verb.DELETE: _must_be_active,
+    Verb.OPTIMIZE: _must_be_active,
+    Verb.REFRESH: _must_be_active,
+    Verb.REPAIR: _must_be_active,
+    Verb.RESTORE: _must_be_deleted,
     Verb.VACUUM: _must_exist,
 }
