@@ -243,6 +243,7 @@ def test_a_query_that_does_not_say_what_it_writes_to_needs_a_name(stream: Stream
     following = lake.refresh_on(query)
     assert not following.wait(LONG)
     assert isinstance(following.last_error, Unsupported)
+    assert following.last_error.code == "UNSUPPORTED_SINK"
     assert "refresh_on(query, table)" in str(following.last_error)
 
 
