@@ -61,6 +61,16 @@ def test_an_index_is_created_shown_deleted_restored_and_refreshed(spark: "SparkS
 
 
 @pytest.mark.spark
+def test_a_curve_is_chosen_by_an_option(spark: "SparkSession", table: str) -> None:
+    given = ["--kind", "zorder", "--on", "id,price", "--include", "`a,b`"]
+    (made,) = told("create", table, "box", *given, "--curve", "z")
+    assert (made["kind"], made["columns"], made["properties"]["curve"]) == ("zorder", ["id", "price"], "z")
+    refused = grebe("create", table, "other", *given, "--curve", "peano")
+    assert refused.exit_code != 0
+    assert "hilbert, z" in refused.output
+
+
+@pytest.mark.spark
 def test_people_get_a_table_and_sentences(spark: "SparkSession", table: str) -> None:
     result = grebe("refresh", table)
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "No index yet.")

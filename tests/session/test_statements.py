@@ -78,6 +78,16 @@ def test_the_life_of_an_index(spark: "SparkSession", lake: grebe.Lake, path: Pat
     assert history[0]["action"] == "create table"
 
 
+def test_a_curve_is_chosen_among_the_options(spark: "SparkSession", lake: grebe.Lake, path: Path) -> None:
+    table = f"parquet.`{path}`"
+    (made,) = rows(spark, f"CREATE INDEX box ON {table} USING ZOrder (a, id) INCLUDE (s) OPTIONS (curve = 'z')")
+    assert (made["kind"], made["columns"]) == ("zorder", ["a", "id"])
+    facts = {row["fact"]: row["value"] for row in rows(spark, f"DESCRIBE INDEX box ON {table}")}
+    assert (facts["properties.curve"], facts["properties.include"]) == ("z", "s")
+    with pytest.raises(Exception, match="hilbert, z"):
+        spark.sql(f"CREATE INDEX other ON {table} USING zorder (a, id) OPTIONS (curve = 'peano')")
+
+
 @pytest.mark.core
 def test_what_queries_use_is_explained(spark: "SparkSession", lake: grebe.Lake, path: Path) -> None:
     rows(spark, f"CREATE INDEX by_a ON parquet.`{path}` USING covering (a) INCLUDE (id)")

@@ -1,14 +1,12 @@
 """What to index, as Hyperspace's programs say it."""
 # ruff: noqa: N815 - the names are Hyperspace's
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grebe.compat.hyperspace.settings import Settings
 from grebe.indexes.covering.spec import Covering
-
-_logger = logging.getLogger("grebe.compat")
+from grebe.indexes.zorder.spec import ZOrder
 
 
 @dataclass(frozen=True)
@@ -19,25 +17,19 @@ class CoveringIndexConfig:
     indexedColumns: Sequence[str]
     includedColumns: Sequence[str] = ()
 
-    def kind(self, settings: Settings) -> Covering:
+    def kind(self, settings: Settings) -> Covering | ZOrder:
         """The index of ours that does the same."""
-        return self._covering(settings, settings.buckets)
-
-    def _covering(self, settings: Settings, buckets: int | None) -> Covering:
         name = normalised(self.indexName)
-        return Covering(name, self.indexedColumns, self.includedColumns, buckets, settings.lineage)
+        return Covering(name, self.indexedColumns, self.includedColumns, settings.buckets, settings.lineage)
 
 
 @dataclass(frozen=True)
 class ZOrderCoveringIndexConfig(CoveringIndexConfig):
-    """As a covering index that is sorted as a whole: by one column that is the z-order; by several the first counts most."""
+    """A copy of some columns along a Z curve through the indexed ones."""
 
-    def kind(self, settings: Settings) -> Covering:
-        if len(self.indexedColumns) > 1:
-            _logger.warning(
-                "event=sorted_instead_of_z_order index=%s columns=%s", self.indexName, ",".join(self.indexedColumns)
-            )
-        return self._covering(settings, buckets=0)
+    def kind(self, settings: Settings) -> ZOrder:
+        name = normalised(self.indexName)
+        return ZOrder(name, self.indexedColumns, self.includedColumns, "z", settings.lineage)
 
 
 IndexConfig = CoveringIndexConfig

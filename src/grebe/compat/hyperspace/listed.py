@@ -17,8 +17,8 @@ _DETAIL = (
     f"{SUMMARY}, kind string, numIndexFiles int, sizeIndexFiles bigint, numSourceFiles int, numAppendedFiles int, "
     "numDeletedFiles int, indexContentPaths array<string>"
 )
-_KINDS = {"covering": "CoveringIndex", "skipping": "DataSkippingIndex"}
 _Z_ORDER = "ZOrderCoveringIndex"
+_KINDS = {"covering": "CoveringIndex", "skipping": "DataSkippingIndex", "zorder": _Z_ORDER}
 
 
 def summary_of(info: IndexInfo, log: Log) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ def detail_of(info: IndexInfo, log: Log) -> tuple[tuple[Any, ...], str]:
 
 
 def _kind(info: IndexInfo) -> str:
-    if info.kind == "covering" and info.properties.get("buckets") == 0:  # asked to be sorted as a whole
+    if info.kind == "covering" and info.properties.get("buckets") == 0:  # as release 0.1 made them
         return _Z_ORDER
     return _KINDS.get(info.kind, info.kind)
 

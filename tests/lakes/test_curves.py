@@ -1,0 +1,45 @@
+"""A copy along a curve over lake tables: appended files, deleted rows and older versions, as with every other index."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import grebe
+from tests.lakes.formats import COLUMNS, FORMATS, NAMES
+from tests.spark.data import rows
+from tests.spark.served import Served
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("lakes queries")]
+
+BOXES = ["SELECT v, s FROM {0} WHERE k BETWEEN 10 AND 90 AND w > 3", "SELECT k, w, v FROM {0} WHERE w = 2 OR k IS NULL"]
+
+
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.soak) for name in NAMES[1:])])
+def test_boxes_over_tables_that_change(served: Served, folder: Path, name: str) -> None:
+    made = FORMATS[name](served.spark, folder / "curves")
+
+    def some(count: int, seed: int) -> "DataFrame":
+        return served.spark.createDataFrame([tuple(row.values()) for row in rows(count, seed).to_pylist()], COLUMNS)
+
+    def same() -> list[list[str]]:
+        return [served.same_rows(query.format(made.sql)).used for query in BOXES]
+
+    made.create(some(300, 1))
+    made.append(some(300, 2))
+    table = served.lake.table(made.given, format=name.split()[0] if made.given == made.path else None)
+    table.create(grebe.ZOrder("box", on=["k", "w"], include=["v", "s"]))
+    assert same() == [["box"], ["box"]]
+    before = made.version()
+    made.append(some(100, 3))
+    assert same() == [["box"], ["box"]], "beside the new files"
+    made.delete("v = 20007 OR k = 17")
+    same()
+    table.refresh()
+    same()
+    for query in BOXES:
+        served.same_rows(query.format(made.as_of(before)))
+    assert table.verify(deep=True).ok
