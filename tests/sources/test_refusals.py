@@ -17,7 +17,7 @@ from grebe.sources.iceberg_io import file_io
 from grebe.store.memory import MemoryStore
 
 SCHEMA = {"type": "struct", "fields": [{"name": "a", "type": "long", "nullable": True, "metadata": {}}]}
-PLAIN_DELTA = {"minReaderVersion": 1, "minWriterVersion": 2}
+PLAIN_DELTA: dict[str, object] = {"minReaderVersion": 1, "minWriterVersion": 2}
 HUDI = (
     "hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=6\nhoodie.timeline.layout.version=1\n"
 )
