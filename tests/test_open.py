@@ -148,6 +148,15 @@ def test_plain_files_keep_no_versions(tmp_path: Path, asked: dict[str, Any]) -> 
         grebe.open(str(tmp_path / "t"), **asked)
 
 
+def test_columns_are_a_list(tmp_path: Path) -> None:
+    write(tmp_path / "t", "a.parquet")
+    with pytest.raises(
+        grebe.InvalidPredicate, match=r"columns='id' is one text; give a list: columns=\['id'\]"
+    ) as refused:
+        grebe.open(str(tmp_path / "t")).get("id", 1, columns="id")
+    assert refused.value.code == "INVALID_PREDICATE_COLUMNS"
+
+
 def test_every_public_name_can_be_used() -> None:
     assert all(getattr(grebe, name) is not None for name in grebe.__all__)
     assert dir(grebe) == grebe.__all__

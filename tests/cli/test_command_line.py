@@ -157,3 +157,14 @@ def test_verbs_and_options_are_completed() -> None:
 
     assert "plain,refresh" in offered("grebe ref", 1)
     assert "--include" in offered("grebe create --inc", 2)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["explain", "SELECT 1"], ["why-not", "SELECT 1"], ["watch", "somewhere"], ["refresh", "somewhere"]]
+)
+def test_a_verb_that_needs_spark_says_how_to_install_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in {"pyspark.sql", "pyspark.errors", *(name for name in sys.modules if name.startswith("pyspark"))}:
+        monkeypatch.setitem(sys.modules, name, None)
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "[UNSUPPORTED_NO_SPARK] this needs Spark: install the extra `grebe[spark]`" in result.stderr

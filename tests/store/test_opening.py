@@ -110,6 +110,13 @@ def test_a_web_server_can_only_be_read() -> None:
         store.delete("object")
 
 
+def test_hdfs_without_its_client_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(Unsupported, match=r"hdfs://node:1/t needs the package hdfs-native; .*grebe\[hdfs\]") as refused:
+        open_store("hdfs://node:1/t")
+    assert refused.value.code == "UNSUPPORTED_NO_HDFS_CLIENT"
+
+
 def test_an_empty_uri_is_refused() -> None:
     with pytest.raises(GrebeError, match=r"\[TABLE_NOT_FOUND_EMPTY_PATH\]"):
         open_store("")

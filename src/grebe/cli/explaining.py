@@ -58,9 +58,9 @@ def why_not(output: Output, /, query: str, index: str | None, **asked: Any) -> N
 
 @contextmanager
 def _asked(query: str, master: str, conf: tuple[str, ...]) -> "Iterator[tuple[Lake, DataFrame]]":
-    from pyspark.errors import PySparkException
-
     with spark_for(master, pairs(conf, "--conf")) as session, progress(session, "Planning"):
+        from pyspark.errors import PySparkException  # not before `spark_for`, which says what to do where there is none
+
         lake = attach(session)
         try:
             yield lake, session.sql(query)

@@ -51,10 +51,10 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
     if shape.layout is None:
         raise CorruptIndex(f"index {index} does not say how its rows lie", detail="SPEC")
     found = list(store.list(folder))
-    content = [one for one in found if _PARTITION.search(one.path)]
+    content = [(one, int(partition[1])) for one in found if (partition := _PARTITION.search(one.path))]
 
-    def examine(one: ObjectInfo) -> _Written:
-        return _examined(DataFile(store, one.path, one.size), shape.on)
+    def examine(one: tuple[ObjectInfo, int]) -> _Written:
+        return _examined(DataFile(store, one[0].path, one[0].size), one[1], shape.on)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         written = list(pool.map(examine, content))
@@ -86,11 +86,7 @@ def parse_directory(data: bytes, uri: str) -> pa.Table:
     return table
 
 
-def _examined(file: DataFile, on: Sequence[Chosen]) -> _Written:
-    name = file.path.rpartition("/")[2]
-    partition = _PARTITION.search(name)
-    if partition is None:
-        raise CorruptIndex(f"{file.uri} is no content of an index", detail="CONTENT")
+def _examined(file: DataFile, partition: int, on: Sequence[Chosen]) -> _Written:
     raw = RangeFile(file)
     try:
         with arrow_errors(raw, "Parquet"):
@@ -100,10 +96,12 @@ def _examined(file: DataFile, on: Sequence[Chosen]) -> _Written:
         tail = tail_length(read_footer(file), file.size)
         tail_digest = digest(file.read(file.size - tail, tail))
     except UnreadableFile as problem:
-        raise CorruptIndex(f"what was written cannot be read: {problem.args[0]}", detail="CONTENT") from problem
+        raise CorruptIndex(
+            f"what was written cannot be read: {problem.args[0]}; nothing was changed, build it again", detail="CONTENT"
+        ) from problem
     metadata = opened.metadata
     sizes = (file.size, metadata.num_rows, metadata.serialized_size, tail)
-    return _Written(name, int(partition[1]), *sizes, tail_digest, bounds)
+    return _Written(file.path.rpartition("/")[2], partition, *sizes, tail_digest, bounds)
 
 
 def _store_directory(
