@@ -204,9 +204,20 @@ public final class Bridge {
     return json.endList().toString();
   }
 
-  /** What a query that is to be stored means. */
-  public String stored(Dataset frame) {
-    return Stored.describe(frame);
+  /** While a question is open: a name for the files of one of its relations as they are; empty if there is none. */
+  public String digest(long question, int relation) {
+    Scanned asked = questions.get(question).relations.get(relation);
+    return asked.getClass() == PlainScan.class ? Relations.digest(((PlainScan) asked).relation.location()) : "";
+  }
+
+  /** The same of a frame's relation, listed now. */
+  public String digest(Dataset frame) {
+    return Relations.digest(frame);
+  }
+
+  /** What a query that is to be stored means, seen from this table. */
+  public String stored(Dataset frame, String table) {
+    return Stored.describe(frame, table);
   }
 
   /** The original plan is carried out; that is said once for each kind of failure. */

@@ -1,5 +1,11 @@
 package grebe.spark;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
 
 import org.apache.spark.sql.Dataset;
@@ -66,6 +72,30 @@ final class Relations {
       }
     }
     return text.toString();
+  }
+
+  /** Names exactly these files as they are. */
+  static String digest(FileIndex index) {
+    List<String> lines = new ArrayList<>();
+    for (Object each : Scala.list(index.listFiles(Scala.nothing(), Scala.nothing()))) {
+      for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
+        lines.add(Snapshot.canonical(file.getPath()) + "\n" + file.getLen() + "\n" + file.getModificationTime());
+      }
+    }
+    Collections.sort(lines);
+    try {
+      byte[] digest = MessageDigest.getInstance("SHA-256").digest(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
+      return Base64.getEncoder().encodeToString(digest);
+    } catch (NoSuchAlgorithmException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  /** Of a frame's relation, listed now. */
+  static String digest(Dataset frame) {
+    FileIndex index = ((HadoopFsRelation) leaf(frame).relation()).location();
+    index.refresh();
+    return digest(index);
   }
 
   static Dataset numbered(Dataset frame, Snapshot registered, String column) {

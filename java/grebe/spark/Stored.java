@@ -25,13 +25,17 @@ final class Stored {
   private final Json json = new Json();
   private final List<Scanned> relations = new ArrayList<>();
 
-  private Stored() {}
+  private final String table;
 
-  /** {"node": the first thing in it that no block has} or its relations and expressions. */
-  static String describe(Dataset frame) {
+  private Stored(String table) {
+    this.table = table;
+  }
+
+  /** {"node": the first thing in it that no block has} or its relations, that of the table first, and its expressions. */
+  static String describe(Dataset frame, String table) {
     Explaining.OFF.set(Boolean.TRUE);
     try {
-      return new Stored().of(frame.queryExecution().analyzed(), frame.sparkSession().sessionState()
+      return new Stored(table).of(frame.queryExecution().analyzed(), frame.sparkSession().sessionState()
           .executePlan(frame.queryExecution().analyzed(), org.apache.spark.sql.execution.CommandExecutionMode$.MODULE$.SKIP())
           .optimizedPlan());
     } finally {
@@ -50,7 +54,9 @@ final class Stored {
       return json.key("node").text(foreign(plan)).close().toString();
     }
     for (LogicalPlan leaf : block.leaves) {
-      relations.add(Scanned.of(leaf));
+      Scanned relation = Scanned.of(leaf);
+      boolean first = Snapshot.canonical(relation.roots().get(0)).equals(table);
+      relations.add(first ? 0 : relations.size(), relation);
     }
     json.key("relations").list();
     for (Scanned relation : relations) {

@@ -18,7 +18,7 @@ from grebe.formats import Column, Reading, format_named
 from grebe.formats.parquet_statistics import Footer
 from grebe.indexes.faults import Fault
 from grebe.indexes.reading import Reader
-from grebe.indexes.view.definition import Definition
+from grebe.indexes.view.definition import Base, Definition
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.tree import Path, Predicate
@@ -127,6 +127,10 @@ class Rows(Protocol):
         """All content of the index as it is; None if it is built anew."""
         ...
 
+    def other(self, base: Base) -> "DataFrame":
+        """Another table, all of it."""
+        ...
+
     def some(self) -> "DataFrame":
         """Some rows of some of the files, which cost little to read: for choosing a layout."""
         ...
@@ -179,6 +183,11 @@ class FromQuery(Kind, Protocol):
 
     @property
     def query(self) -> "str | DataFrame | None": ...
+
+    @property
+    def definition(self) -> Definition | None:
+        """What the query means, if that is known."""
+        ...
 
     def meaning(self, definition: Definition) -> Kind:
         """The same, once that is known; its query is None."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
 from grebe.indexes.content.maps import NAME as MAPS
-from grebe.indexes.kind import Kind
+from grebe.indexes.kind import FromQuery, Kind
 from grebe.log import names
 from grebe.log.commit import Log
 from grebe.log.entry import ContentFile, IndexSpec
@@ -30,6 +30,7 @@ from grebe.spark.content import write_content
 from grebe.spark.jobs import jobs_of
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
+from grebe.spark.views import require_unchanged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,6 +105,9 @@ def build(
 
         made = dict(zip(planned, _side_by_side(source.session, make, list(planned)), strict=True))
         _require_unchanged(source, of.files)
+        for one in planned.values():
+            if isinstance(one.kind, FromQuery) and one.kind.definition is not None:
+                require_unchanged(source.session, one.kind.definition)
         for built, own in made.values():
             own.require(sum(file.rows for file in built.content))
     return {name: built for name, (built, _) in made.items()}

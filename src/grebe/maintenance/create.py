@@ -12,7 +12,7 @@ from grebe.maintenance.build import Planned, build, settled
 from grebe.maintenance.logs import Place
 from grebe.maintenance.operation import carry_out
 from grebe.spark.source import SparkSource
-from grebe.spark.views import definition_of
+from grebe.spark.views import definition_of, with_files
 
 
 def create(
@@ -53,8 +53,12 @@ def _planned(source: SparkSource, kinds: Sequence[Kind]) -> dict[str, Planned]:
 
 def planned_for(source: SparkSource, kind: Kind) -> Planned:
     """What the kind means for this table, as its session reads it."""
-    if isinstance(kind, FromQuery) and kind.query is not None:
-        kind = kind.meaning(definition_of(source.session, kind.query, source.uri, kind.name))
+    if isinstance(kind, FromQuery):
+        meant = kind.definition
+        if kind.query is not None:
+            meant = definition_of(source.session, kind.query, source.uri, kind.name)
+        assert meant is not None
+        kind = kind.meaning(with_files(source.session, meant))
     settings = source.session.conf
     zone = str(settings.get("spark.sql.session.timeZone"))
     ansi = settings.get("spark.sql.ansi.enabled") == "true"

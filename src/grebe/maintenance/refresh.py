@@ -89,4 +89,6 @@ def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: 
 
 def _reads_alike(index: IndexState, anew: IndexSpec) -> bool:
     """Whether new files are read as those were that the index holds rows of."""
-    return all(index.spec.properties.get(name) == anew.properties.get(name) for name in ("reading", "where"))
+    return all(
+        index.spec.properties.get(name) == anew.properties.get(name) for name in ("reading", "where", "definition")
+    )

@@ -19,12 +19,14 @@ from grebe.files import FileIds, FileList
 from grebe.formats.spark_types import type_text
 from grebe.indexes.classic import functions
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Facts, FileFold, LocatedRows, locator_columns
+from grebe.indexes.view.definition import Base
 from grebe.log.entry import NO_FILES
 from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
 from grebe.maintenance.folding import folded
 from grebe.maintenance.located import Kept, located_rows
 from grebe.maintenance.runs import Older
 from grebe.spark.source import SparkSource
+from grebe.spark.views import frame_of_base
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -186,6 +188,9 @@ class IndexRows:
 
     def some(self) -> "DataFrame":
         return self._table.some()
+
+    def other(self, base: Base) -> "DataFrame":
+        return frame_of_base(self._table.session, base)
 
     def counted(self, frame: "DataFrame", whole: bool) -> "DataFrame":
         """Counted by itself, not in passing: whatever lost rows on their way would lose them from such a count too. Rows that

@@ -104,7 +104,9 @@ def sound_runs(index: IndexState, known: Sequence[Fault]) -> list[Run]:
 
 def reads_alike(index: IndexState, anew: IndexSpec) -> bool:
     """Whether files are read now as they were when the index was made."""
-    return all(index.spec.properties.get(name) == anew.properties.get(name) for name in ("reading", "where"))
+    return all(
+        index.spec.properties.get(name) == anew.properties.get(name) for name in ("reading", "where", "definition")
+    )
 
 
 def _otherwise(source: SparkSource, index: IndexState) -> str | None:

@@ -5,7 +5,7 @@ expression ids); equal numbers are equal values wherever they appear in the plan
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from grebe.files import FileIds
@@ -193,3 +193,5 @@ class Query:
     without: frozenset[str] = frozenset()
     blocks: tuple[Block, ...] = ()
     """Parts of the plan that a view may answer; told only where there is a view."""
+    digests: Mapping[int, str] = field(default_factory=dict)
+    """Of relations that a view joins: a name for their files as they are."""

@@ -130,6 +130,8 @@ class Viewing:
                 different = self._different(self._query.relations[number], definition, place, refuse)
                 if different is not None:
                     return different
+                if place and self._query.digests.get(number) != definition.bases[place].files:
+                    return refuse(Code.BASE_CHANGED, table=definition.bases[place].uri)
                 places[number] = place
         match = answers(definition, block, places)
         if isinstance(match, Missing):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from grebe.config import Config
 from grebe.errors import IndexNotFound
 from grebe.files import FileIds, canonical_uri
-from grebe.formats import Reading, format_named
-from grebe.indexes.columns import spark_schema
+from grebe.formats import Reading
 from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
 from grebe.log.commit import Log
@@ -29,12 +28,13 @@ from grebe.maintenance.verify_rows import compare
 from grebe.shown.records import Records
 from grebe.spark.jobs import cancel_jobs
 from grebe.spark.opening import spark_source
+from grebe.spark.readings import reader_for
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Changed = Callable[[str, str | None], None]
 """Told of a table's URI and of its location= after each commit, so that queries look at the log again."""
@@ -198,18 +198,7 @@ class LakeTable:
         reading = Reading.from_dict(log.state.table.reading)
         if reading.format not in _READ_AS_RECORDED or format not in (None, reading.format):
             return path
-        return _reader(self._session, reading).load(path)
-
-
-def _reader(session: "SparkSession", reading: Reading) -> "DataFrameReader":
-    from pyspark.sql.types import StructType
-
-    defaults = format_named(reading.format).options.defaults
-    options = {name: value for name, value in reading.options if defaults.get(name) != value and "." not in name}
-    if reading.time_zone is not None:
-        options["timeZone"] = reading.time_zone
-    schema = StructType.fromJson(spark_schema((column.name, column.type) for column in reading.columns))
-    return session.read.format(reading.format).schema(schema).options(**options)
+        return reader_for(self._session, reading).load(path)
 
 
 def _is_path(text: str) -> bool:

@@ -6,7 +6,7 @@ The only state is what was found of tables, and the explanations that somebody w
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +93,8 @@ class Planning:
             asked, lambda i, described: self._relation(int(number), i, described, asked, found), self._cores
         )
         tables = {one.table.uri: one.table for one in found.values()}
-        if any(index.copy is not None and index.copy.definition for one in tables.values() for index in one.indexes):
-            blocks = json.loads(self._shim.bridge.blocks(int(number)))
-            query = replace(query, blocks=tuple(Block.of(place, block) for place, block in enumerate(blocks)))
+        if _have_views(tables.values()):
+            query = self._with_blocks(int(number), query, tables.values(), asked)
         if not tables and not asked["token"]:
             return ""
         with telemetry.planning(_logger, list(tables), since) as told:
@@ -105,6 +104,25 @@ class Planning:
         decision = replace(decision, as_of=as_of) if as_of else decision
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
+
+    def _with_blocks(
+        self, question: int, query: Query, tables: Iterable[KnownTable], asked: Mapping[str, Any]
+    ) -> Query:
+        """The query with all that views have to know of it."""
+        blocks = json.loads(self._shim.bridge.blocks(question))
+        views = [index.copy.definition for table in tables for index in table.indexes if index.copy is not None]
+        joined = {base.uri for view in views if view is not None for base in view.bases[1:]}
+        found = [one.number for one in query.relations if {one.table, one.root} & joined]
+        relations = list(query.relations)
+        for number in found:
+            if relations[number].table is None:
+                relations[number] = _read(relations[number], asked["relations"][number], asked["settings"])
+        return replace(
+            query,
+            relations=tuple(relations),
+            blocks=tuple(Block.of(place, block) for place, block in enumerate(blocks)),
+            digests={number: str(self._shim.bridge.digest(question, number)) for number in found},
+        )
 
     def _session_of(self, question: int) -> "SparkSession":
         from pyspark.sql import SparkSession
@@ -208,6 +226,19 @@ class Planning:
             )
             return replace(made, as_of=told)
         return _as_of(made, table.table, seen.files)
+
+
+def _have_views(tables: Iterable[KnownTable]) -> bool:
+    return any(index.copy is not None and index.copy.definition for table in tables for index in table.indexes)
+
+
+def _read(relation: Relation, described: Mapping[str, Any], settings: Mapping[str, str]) -> Relation:
+    """One of a table without a log, as it is read."""
+    try:
+        reading = readings.reading_of(described, readings.with_defaults(settings))
+    except GrebeError as problem:
+        return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, relation.name, what=problem.code))
+    return replace(relation, reading=reading)
 
 
 def _as_of(relation: Relation, table: KnownTable, seen: FileIds) -> Relation:

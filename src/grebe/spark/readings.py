@@ -3,14 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grebe.errors import Unsupported
 from grebe.formats import Column, Reading
 from grebe.formats.reading import columns_of
 from grebe.formats.registry import format_named
+from grebe.indexes.columns import spark_schema
 from grebe.sources.delta import delta_columns
 from grebe.sources.iceberg_schema import iceberg_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrameReader, SparkSession
 
 _PACKAGE = "org.apache.spark.sql.execution.datasources."
 FORMATS = {
@@ -187,3 +191,15 @@ def _from_settings(name: str, options: Mapping[str, str], settings: Mapping[str,
         elif option not in low and value != "EXCEPTION":
             found[option] = value
     return found
+
+
+def reader_for(session: "SparkSession", reading: Reading) -> "DataFrameReader":
+    """What reads plain files in this way."""
+    from pyspark.sql.types import StructType
+
+    defaults = format_named(reading.format).options.defaults
+    options = {name: value for name, value in reading.options if defaults.get(name) != value and "." not in name}
+    if reading.time_zone is not None:
+        options["timeZone"] = reading.time_zone
+    schema = StructType.fromJson(spark_schema((column.name, column.type) for column in reading.columns))
+    return session.read.format(reading.format).schema(schema).options(**options)

@@ -2,20 +2,23 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from grebe.errors import GrebeError, InvalidIndex, Unsupported
+from grebe.clock import SYSTEM, Clock
+from grebe.errors import GrebeError, InvalidIndex, SourceChanged, Unsupported
 from grebe.files import canonical_uri
 from grebe.formats.spark_types import type_text
 from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure
-from grebe.indexes.view.trees import Tree, renumbered, text_of
+from grebe.indexes.view.trees import text_of
 from grebe.spark import readings
 from grebe.spark.shim import Shim, load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Seconds within which two changes of a file may leave its time as it is.
+_SETTLING_LOCAL, _SETTLING = 0.02, 2.0
 _SUMS = {"Sum": "sum", "Min": "min", "Max": "max"}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 _UNKEPT_KEYS = ("float", "double", "array", "map", "struct", "interval", "variant", "collate", "geo")
@@ -25,7 +28,7 @@ def definition_of(session: "SparkSession", query: "str | DataFrame", table: str,
     """Raises `InvalidIndex` for a query that no view can store. `table`: the one that the view is created on."""
     shim = load(session)
     frame = _frame(session, query, index)
-    said = json.loads(shim.bridge.stored(frame._jdf))
+    said = json.loads(shim.bridge.stored(frame._jdf, table))
     if said["opaque"]:
         raise InvalidIndex(
             f"view {index}: {said['opaque'][0]} may give something else tomorrow, or only its author knows what; a view "
@@ -43,6 +46,41 @@ def definition_of(session: "SparkSession", query: "str | DataFrame", table: str,
     )
 
 
+def with_files(session: "SparkSession", definition: Definition, clock: Clock = SYSTEM) -> Definition:
+    """The tables beside the first, as they are now."""
+    if len(definition.bases) == 1:
+        return definition
+    before = _files(session, definition)
+    clock.sleep(max(_SETTLING_LOCAL if one.uri.startswith("file:") else _SETTLING for one in definition.bases[1:]))
+    if _files(session, definition) != before:
+        raise _changing(definition)
+    others = [replace(one, files=files) for one, files in zip(definition.bases[1:], before, strict=True)]
+    return replace(definition, bases=(definition.bases[0], *others))
+
+
+def require_unchanged(session: "SparkSession", definition: Definition) -> None:
+    """Raises `SourceChanged` if a table beside the first is not as the definition says."""
+    if _files(session, definition) != [one.files for one in definition.bases[1:]]:
+        raise _changing(definition)
+
+
+def _changing(definition: Definition) -> SourceChanged:
+    return SourceChanged(
+        f"one of the tables that the view joins changed meanwhile: {', '.join(one.uri for one in definition.bases[1:])}; nothing "
+        "was changed. Try again when it is not being written",
+        detail="WHILE_BUILDING",
+    )
+
+
+def _files(session: "SparkSession", definition: Definition) -> list[str]:
+    shim = load(session)
+    return [str(shim.bridge.digest(frame_of_base(session, one)._jdf)) for one in definition.bases[1:]]
+
+
+def frame_of_base(session: "SparkSession", base: Base) -> "DataFrame":
+    return readings.reader_for(session, base.reading).load(base.uri)
+
+
 def _frame(session: "SparkSession", query: "str | DataFrame", index: str) -> "DataFrame":
     from pyspark.errors import PySparkException
 
@@ -56,16 +94,9 @@ def _frame(session: "SparkSession", query: "str | DataFrame", index: str) -> "Da
         ) from problem
 
 
-@dataclass(frozen=True)
-class _Bases:
-    bases: tuple[Base, ...]
-    places: Mapping[int, int]
-    """Relation of the plan -> table of the view."""
-
-
 def _bases(
     session: "SparkSession", shim: Shim, relations: Sequence[Mapping[str, Any]], table: str, index: str
-) -> _Bases:
+) -> tuple[Base, ...]:
     settings = readings.with_defaults(
         json.loads(shim.bridge.values(session._jsparkSession, shim.java_list([*readings.SETTINGS])))
     )
@@ -78,10 +109,13 @@ def _bases(
         )
     if len(set(uris)) < len(uris):
         raise InvalidIndex(f"view {index} reads a table twice, which a view cannot yet store", detail="VIEW_SHAPE")
-    if len(uris) > 1:
-        raise Unsupported(f"view {index} reads {len(uris)} tables; a view is of one table so far", detail="VIEW_TABLES")
-    order = sorted(range(len(uris)), key=lambda place: (uris[place] != table, place))
-    return _Bases(tuple(found[place] for place in order), {place: number for number, place in enumerate(order)})
+    for one, described in zip(found, relations, strict=True):
+        if one.uri != table and readings.lake_of(described) is not None:
+            raise Unsupported(
+                f"view {index}: {one.uri} is a lake table; create the view on that one, and let it join tables of plain files",
+                detail="VIEW_TABLES",
+            )
+    return tuple(found)
 
 
 def _base(described: Mapping[str, Any], settings: Mapping[str, str], index: str) -> Base:
@@ -98,7 +132,7 @@ def _base(described: Mapping[str, Any], settings: Mapping[str, str], index: str)
 class _Meant:
     index: str
     said: Mapping[str, Any]
-    of: _Bases
+    bases: tuple[Base, ...]
     measures: dict[str, Measure] = field(default_factory=dict)
     """By their SQL."""
     functions: list[Function] = field(default_factory=list)
@@ -107,22 +141,17 @@ class _Meant:
         block = self.said["block"]
         grouped = block["groups"] is not None
         names = self._names(block)
-        keys = [
-            self._key(one, names.get(text_of(self._local(one["tree"]))), f"k{i}")
-            for i, one in enumerate(self.said["keys"])
-        ]
+        keys = [self._key(one, names.get(text_of(one["tree"])), f"k{i}") for i, one in enumerate(self.said["keys"])]
         if grouped:
             self._kept("count(1)", "long", ROWS, "sum")
             for one in self.said["measures"]:
                 more = self._measure(one)
                 keys += [key for key in more if text_of(key.tree) not in {text_of(other.tree) for other in keys}]
             keys = keys or [Key("everything", ["Literal(1)", '"integer"'], "1", "integer")]
-        where = [
-            Condition(self._local(tree), sql) for tree, sql in zip(block["conjuncts"], self.said["where"], strict=True)
-        ]
+        where = [Condition(tree, sql) for tree, sql in zip(block["conjuncts"], self.said["where"], strict=True)]
         return Definition(
             text,
-            self.of.bases,
+            self.bases,
             tuple(where),
             tuple(_distinct(keys)),
             grouped,
@@ -132,10 +161,7 @@ class _Meant:
 
     def _names(self, block: Mapping[str, Any]) -> dict[str, str]:
         """What the query calls its columns."""
-        return {text_of(self._local(tree)): name for name, tree in block["outputs"]}
-
-    def _local(self, tree: Tree) -> Tree:
-        return renumbered(tree, lambda number: self.of.places[number])
+        return {text_of(tree): name for name, tree in block["outputs"]}
 
     def _key(self, one: Mapping[str, Any], name: str | None, otherwise: str) -> Key:
         kind = type_text(json.loads(one["type"]))
@@ -145,7 +171,7 @@ class _Meant:
                 "texts, dates, times and booleans",
                 detail="VIEW_KEY_TYPE",
             )
-        return Key(name or otherwise, self._local(one["tree"]), one["sql"], kind)
+        return Key(name or otherwise, one["tree"], one["sql"], kind)
 
     def _measure(self, one: Mapping[str, Any]) -> list[Key]:
         """Keeps what the aggregate is made of again. Gives columns that have to be keys for its sake."""
@@ -183,7 +209,7 @@ class _Meant:
         return made.name
 
     def _made(self, one: Mapping[str, Any], what: str, *measures: str) -> None:
-        self.functions.append(Function(self._local(one["tree"]), what, measures))
+        self.functions.append(Function(one["tree"], what, measures))
 
 
 def _distinct(keys: Sequence[Key]) -> list[Key]:

@@ -1,6 +1,7 @@
 """The rows of a view in Spark: DataFrame in, DataFrame out. One row for each group of each file, so that a file that is gone can be
 left out, and one that is new only adds rows."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grebe.indexes.classic import functions
@@ -18,7 +19,7 @@ _FIRST = "t0"
 
 
 def arrange(index: str, definition: Definition, rows: Rows) -> Arranged:
-    derived = rows_of(definition, rows.frame())
+    derived = rows_of(definition, rows.frame(), [rows.other(one) for one in definition.bases[1:]])
     fields = [*definition.fields, (FILE_COLUMN, "integer")]
     older = rows.older(fields)
     whole = derived if older is None else derived.unionByName(older)
@@ -31,9 +32,11 @@ def arrange(index: str, definition: Definition, rows: Rows) -> Arranged:
     )
 
 
-def rows_of(definition: Definition, frame: "DataFrame") -> "DataFrame":
-    """Of rows of the first table that carry the ids of their files."""
+def rows_of(definition: Definition, frame: "DataFrame", others: "Sequence[DataFrame]") -> "DataFrame":
+    """Of rows of the first table that carry the ids of their files, joined with the other tables."""
     joined = frame.alias(_FIRST)
+    for number, other in enumerate(others, 1):
+        joined = joined.crossJoin(other.alias(f"t{number}"))
     for condition in definition.where:
         joined = joined.where(functions.expr(condition.sql))
     keys = [functions.expr(one.sql).alias(one.name) for one in definition.keys]
