@@ -12,8 +12,10 @@ import grebe
 from grebe.errors import GrebeError, StoreUnreachable, TableNotFound, Unsupported
 from grebe.formats import Column
 from grebe.sources import Request, open_source
+from grebe.sources.hudi import HudiSource
 from grebe.sources.iceberg import _positions
 from grebe.sources.iceberg_io import file_io
+from grebe.sources.lake import LakeFiles
 from grebe.store.memory import MemoryStore
 
 SCHEMA = {"type": "struct", "fields": [{"name": "a", "type": "long", "nullable": True, "metadata": {}}]}
@@ -170,6 +172,17 @@ def test_a_hudi_timeline_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreUnreachable, match=f"timeline of file://{tmp_path} could not be read; look at its") as lost:
         grebe.open(str(tmp_path))
     assert lost.value.code == "STORE_UNREACHABLE_HUDI"
+
+
+def test_hudi_files_that_are_only_half_of_their_slice_are_not_read() -> None:
+    uri, store = "memory://lake", MemoryStore("lake")
+    listed = LakeFiles.build(uri, [f"{uri}/a.parquet"], [1], [0])
+    source = HudiSource(uri, store, Request((uri,)), "20240101000000000", (), (), listed, merged=2)
+    with pytest.raises(
+        Unsupported, match="2 file slices of memory://lake have log files.*; query it there, or compact"
+    ) as half:
+        source.data_files(source.files())
+    assert half.value.code == "UNSUPPORTED_LOG_FILES"
 
 
 def test_of_two_newest_metadata_files_of_iceberg_the_user_must_say_which_counts(tmp_path: Path) -> None:
