@@ -186,7 +186,7 @@ def test_an_entry_that_cannot_follow_those_before_it_is_a_damaged_log(store: Mem
 def test_what_would_break_the_log_is_not_written(store: MemoryStore) -> None:
     log = Log(store, SimulatedClock(), writer()).open()
     content = (ContentFile("data/another/x", 1),)
-    with pytest.raises(CorruptLog, match="create was not written.*outside the folder of index new") as refused:
+    with pytest.raises(CorruptLog, match=r"create was not written.*outside the folder of index new") as refused:
         log.commit("create", lambda state: [IndexCreated("new", SPEC, 99, content, FileIds.of([]))])
     assert refused.value.code == "CORRUPT_LOG_INVARIANT"
     assert "new" not in log.reload().state.indexes

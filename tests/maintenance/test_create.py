@@ -135,7 +135,7 @@ def test_what_is_no_single_table_of_files_is_refused(spark: "SparkSession", lake
             LakeTable(spark, source).create(Covering("i", on="id"))
         assert isinstance(refused.value, InvalidIndex | Unsupported | TableNotFound), source
     with pytest.raises(
-        InvalidIndex, match="the DataFrame does not read one table of files.*give the table itself"
+        InvalidIndex, match=r"the DataFrame does not read one table of files.*give the table itself"
     ) as refused:
         LakeTable(spark, frame.where("id > 1"))
     assert refused.value.code == "INVALID_INDEX_NOT_ONE_TABLE"

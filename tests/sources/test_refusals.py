@@ -179,7 +179,7 @@ def test_hudi_files_that_are_only_half_of_their_slice_are_not_read() -> None:
     listed = LakeFiles.build(uri, [f"{uri}/a.parquet"], [1], [0])
     source = HudiSource(uri, store, Request((uri,)), "20240101000000000", (), (), listed, merged=2)
     with pytest.raises(
-        Unsupported, match="2 file slices of memory://lake have log files.*; query it there, or compact"
+        Unsupported, match=r"2 file slices of memory://lake have log files.*; query it there, or compact"
     ) as half:
         source.data_files(source.files())
     assert half.value.code == "UNSUPPORTED_LOG_FILES"
