@@ -60,6 +60,13 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], code: str, says: str) 
     assert refused.value.code == f"INVALID_INDEX_{code}"
 
 
+def test_a_table_must_leave_grebes_names_alone() -> None:
+    reading = Reading.of("parquet", {}, [Column("x", "long"), Column("_Grebe_curve", "long")], "UTC", local_times=False)
+    with pytest.raises(InvalidIndex, match="_Grebe_curve") as refused:
+        grebe.ZOrder("i", on="x").spec(reading, case_sensitive=False)
+    assert refused.value.code == "INVALID_INDEX_RESERVED_NAME"
+
+
 def test_a_name_is_needed() -> None:
     with pytest.raises(InvalidIndex, match="ZOrder\\(name"):
         grebe.ZOrder("", on=["x", "y"])

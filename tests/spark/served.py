@@ -29,6 +29,7 @@ EAGER = Rates(
     doubt=-0.999,
     margin=-1e9,
     pruned_unit_rows=1.0,
+    curve_unit_rows=1.0,
     inquiry=0.0,
     entry=0.0,
 )

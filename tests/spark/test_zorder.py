@@ -120,7 +120,7 @@ def left_out(lake: Served) -> bool:
 
 def test_boxes_have_the_rows_that_they_have_without_the_index(lake: Served) -> None:
     pruned = 0
-    queries = [box_query(conditions) for conditions in boxes(1, 40)]
+    queries = [box_query(conditions) for conditions in boxes(1, 25)]
     for query in queries:
         seen = lake.same_rows(query)
         assert seen.used in (["xy"], ["four"]), (query, lake.reasons(query))

@@ -68,6 +68,8 @@ class Rates:
     """Of a scan's cost, what may be spent on entries that may turn out to leave no file out."""
     pruned_unit_rows: float = 4_000
     """Rows of a page: the least that is read of a sorted file."""
+    curve_unit_rows: float = 1_000
+    """The same of a file whose rows lie along a curve."""
 
 
 MEASURED = Rates()

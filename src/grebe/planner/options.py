@@ -151,7 +151,7 @@ class StandInOptions:
 
     def _within_files(self, kept_rows: float, files: int) -> float:
         """Which share of the kept files' pages is read, as the rows lie in them."""
-        copy, asked, page = self._candidate.copy, self._profile.asked, self._meter.rates.pruned_unit_rows
+        copy, asked, rates = self._candidate.copy, self._profile.asked, self._meter.rates
         lead = leading(copy)
         if not kept_rows or asked.mentions.isdisjoint(lead):
             return 1.0
@@ -159,12 +159,12 @@ class StandInOptions:
         shares = [share_within(asked.predicate, frozenset({path}), known) for path in lead]
         if copy.layout.along:
             # Pages are boxes of about equal sides: a range of a column meets those that it holds, and one more.
-            pages = max(1.0, self._candidate.content.row_count / len(copy.runs) / page)
+            pages = max(1.0, self._candidate.content.row_count / len(copy.runs) / rates.curve_unit_rows)
             shares = [min(1.0, share + pages ** (-1 / len(lead))) for share in shares]
-            least = page * files
+            least = rates.curve_unit_rows * files
         else:
             # A value's bucket is one of them, but each file is asked for all values.
-            least = page * files * places_of(asked.predicate, lead[0])
+            least = rates.pruned_unit_rows * files * places_of(asked.predicate, lead[0])
         matching = math.prod(shares) * self._candidate.content.row_count
         return min(1.0, max(matching, least) / kept_rows)
 

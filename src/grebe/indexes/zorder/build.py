@@ -26,12 +26,16 @@ from grebe.log.entry import IndexSpec
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+OWN_NAMES = "_grebe_"
+"""What names of columns begin with that are there only while rows are arranged."""
 _CURVE = "_grebe_curve"
 _KEY = Chosen((_CURVE,), "long")
 _ADDRESS = "_grebe_address"
 _STEP = "_grebe_step"
-_PAGE_ROWS = 4_000
-_CELLS_PER_PAGE = 8
+_PAGE_ROWS = 1_000
+"""A box meets the fewer rows the smaller pages are; these were seen to cost 1% more bytes than pages of 4,000 rows, and boxes of
+two to four columns to read a third less."""
+_CELLS_PER_PAGE = 4
 """Along each column: pages are cut anywhere on the curve, so cells must be finer than pages."""
 _FEWEST_LEVELS, _MOST_LEVELS = 5, 10
 _MOST_BITS = 62
@@ -59,7 +63,11 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     laid, _ = cut_by(cuts, _along(kept, curve, ranked, levels), _KEY, others, parts)
     return Arranged(
         frame=laid.sortWithinPartitions(_CURVE).drop(_CURVE),
-        options={**WRITER, "maxRecordsPerFile": str(rows_per_file(expected, facts.rows))},
+        options={
+            **WRITER,
+            "parquet.page.row.count.limit": str(_PAGE_ROWS),
+            "maxRecordsPerFile": str(rows_per_file(expected, facts.rows)),
+        },
         properties={
             "layout": {
                 "buckets": 0,

@@ -13,7 +13,7 @@ from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
 from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
-from grebe.indexes.zorder.build import arrange
+from grebe.indexes.zorder.build import OWN_NAMES, arrange
 from grebe.indexes.zorder.curve import CURVES
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
@@ -59,6 +59,12 @@ class ZOrder:
         copied.require_lineage(self.lineage, self.name)
 
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
+        for column in reading.columns:
+            if column.name.lower().startswith(OWN_NAMES):
+                raise InvalidIndex(
+                    f"index {self.name}: the table has a column {column.name}, a name that Grebe needs for itself; rename it",
+                    detail="RESERVED_NAME",
+                )
         own = {"buckets": 0, "curve": self.curve, "lineage": self.lineage}
         condition = where.where_text(self.where, self.name)
         named = copied.columns_named(self.on, self.include, self.name)
