@@ -103,7 +103,7 @@ final class Expressions {
       json.endList();
     } else if (isFunction(expression)) {
       call(json, expression);
-    } else {
+    } else if (!Geometries.write(json, expression)) {
       json.list().text("?").text(expression.getClass().getSimpleName());
       for (Object each : Scala.list(expression.references())) {
         json.list().text("@").number(((Attribute) each).exprId().id()).endList();

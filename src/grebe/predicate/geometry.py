@@ -83,6 +83,21 @@ def call(name: str, arguments: Sequence[Term]) -> Term | None:
     return None
 
 
+def in_box(name: str, sides: Sequence[Term | Box], distance: float) -> Related | None:
+    """What is known of a question when of the constant geometry nothing is but its box: enough to rule out, not to answer."""
+    relation = _RELATIONS.get(name.lower())
+    match relation, sides:
+        case str(), [(_, _, _, _) as box, Term() as term]:
+            return in_box(f"st_{_TURNED[relation]}", (term, box), distance)
+        case str(), [Term() as term, (_, _, _, _) as box]:
+            terms = _terms(term)
+            if terms is not None:
+                columns = tuple(sorted(columns_of(term)))
+                grown = _grown(box, distance)
+                return Related(name, columns, relation=relation, terms=terms, shape=b"", box=grown, distance=distance)
+    return None
+
+
 def inside(geometry: Column, box: Box) -> Related:
     text = f"the envelope of {to_sql(geometry)} in {box}"
     return Related(text, (geometry.path,), relation=INSIDE, terms=(geometry,), shape=b"", box=box)
@@ -95,6 +110,10 @@ def near(geometry: Column, x: float, y: float, distance: float) -> Term | None:
 def _point(x: Term, y: Term) -> Term | None:
     if _is_number(x) and _is_number(y):
         return _constant(shapely().Point(_number(x), _number(y)))
+    return point_of(x, y)
+
+
+def point_of(x: Term, y: Term) -> PointOf | None:
     kinds = (type_of(x), type_of(y))
     if any(kind is None or not kind.is_numeric for kind in kinds) or is_constant(x) or is_constant(y):
         return None
@@ -107,19 +126,24 @@ def _related(relation: str, one: Term, other: Term, distance: float) -> Term | N
         return None if isinstance(other, Literal) else _related(_TURNED[relation], other, one, distance)
     if not isinstance(other, Literal) or not isinstance(other.value, bytes):
         return None
-    match one:
-        case PointOf(x=x, y=y):
-            terms: tuple[Term, ...] = (x, y)
-        case Column(_, kind) if kind == BINARY:
-            terms = (one,)
-        case _:
-            return None
+    terms = _terms(one)
+    if terms is None:
+        return None
     shape = _parsed(shapely().from_wkb, other.value)
     beyond = f", {distance!r}D" if relation == "dwithin" else ""
     text = f"ST_{relation}({to_sql(one)}, ST_GeomFromWKB({to_sql(other)}){beyond})"
     columns = tuple(sorted(columns_of(one)))
     box = _grown(tuple(map(float, shape.bounds)), distance)
     return Related(text, columns, relation=relation, terms=terms, shape=other.value, box=box, distance=distance)
+
+
+def _terms(of_row: Term) -> tuple[Term, ...] | None:
+    match of_row:
+        case PointOf(x=x, y=y):
+            return x, y
+        case Column(_, kind) if kind == BINARY:
+            return (of_row,)
+    return None
 
 
 def _grown(box: Any, distance: float) -> Box:

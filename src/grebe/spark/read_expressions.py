@@ -14,7 +14,7 @@ import numpy as np
 
 from grebe.errors import Unsupported
 from grebe.formats.spark_types import arrow_type
-from grebe.predicate import functions
+from grebe.predicate import functions, geometry
 from grebe.predicate.arrow_types import from_arrow
 from grebe.predicate.like import simplified
 from grebe.predicate.normalise import normalise
@@ -40,6 +40,7 @@ from grebe.predicate.tree import (
     Or,
     Path,
     Predicate,
+    Related,
     StartsWith,
     Term,
     TruthOf,
@@ -139,6 +140,10 @@ def term(expression: Json, columns: Columns) -> Term:
             made = _call(name, terms, _MODES.get(mode, "legacy"), zone or "")
             if made is not None and made.type == type_of_json(kind):
                 return made
+        case ["geometry", str(name), left, right, *rest]:
+            related = _geometric(name, left, right, rest, columns)
+            if related is not None:
+                return related
         case [str(name), *_] if name in _COMPARISONS or name in ("And", "Or", "Not", "IsNull", "IsNotNull", "In"):
             return TruthOf(predicate(expression, columns))
     return Opaque(_label(expression), tuple(_references(expression, columns)))
@@ -152,6 +157,28 @@ def _call(name: str, arguments: list[Term], mode: CastMode, zone: str) -> Call |
     if name in _ARITHMETIC:
         return functions.arithmetic(_ARITHMETIC[name], arguments[0], arguments[1], mode)
     return functions.call(_FUNCTIONS[name], arguments, zone)
+
+
+def _geometric(name: str, left: Json, right: Json, rest: Json, columns: Columns) -> Related | None:
+    """A question of Apache Sedona, by the box of its constant."""
+    distances = [one.value for one in (term(part, columns) for part in rest) if isinstance(one, Literal)]
+    if len(distances) < len(rest) or not all(isinstance(one, float) for one in distances):
+        return None
+    sides = [_side(left, columns), _side(right, columns)]
+    if any(side is None for side in sides):
+        return None
+    return geometry.in_box(name, [side for side in sides if side is not None], sum(distances))  # type: ignore[arg-type]  # floats
+
+
+def _side(side: Json, columns: Columns) -> Term | geometry.Box | None:
+    match side:
+        case ["box", xmin, ymin, xmax, ymax]:
+            return float(xmin), float(ymin), float(xmax), float(ymax)
+        case ["point", x, y]:
+            return geometry.point_of(term(x, columns), term(y, columns))
+        case ["wkb", part]:
+            return term(part, columns)
+    return None
 
 
 def one_of(path: Path, kind: str, values: list[str | bool]) -> Predicate | None:
@@ -199,7 +226,7 @@ def _value(kind: Type, value: str | bool | None) -> Value:
 
 
 def _label(expression: Json) -> str:
-    return str(expression[1]) if expression[0] in ("?", "f") else str(expression[0])
+    return str(expression[1]) if expression[0] in ("?", "f", "geometry") else str(expression[0])
 
 
 def _references(expression: Json, columns: Columns) -> list[Path]:
