@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from grebe.indexes.sketches.value_list import ValueList
     from grebe.indexes.skipping.spec import Skipping
     from grebe.indexes.spatial.spec import Spatial
+    from grebe.indexes.view.spec import View
     from grebe.indexes.zorder.spec import ZOrder
     from grebe.log.describe import HistoryEntry, IndexInfo
     from grebe.planner.explain import Explanation
@@ -105,6 +106,7 @@ __all__ = [
     "UnreadableFile",
     "Unsupported",
     "ValueList",
+    "View",
     "WrongState",
     "ZOrder",
     "attach",
@@ -120,6 +122,7 @@ _HOMES = {
     "Sieve": "grebe.indexes.sieve.spec",
     "Skipping": "grebe.indexes.skipping.spec",
     "Spatial": "grebe.indexes.spatial.spec",
+    "View": "grebe.indexes.view.spec",
     "ZOrder": "grebe.indexes.zorder.spec",
     "Bloom": "grebe.indexes.sketches.bloom",
     "Intervals": "grebe.indexes.sketches.intervals",

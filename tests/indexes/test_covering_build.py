@@ -17,6 +17,7 @@ from grebe.formats import Reading
 from grebe.formats.reading import columns_of
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import FILE_COLUMN, Arranged, Facts, FileFold, LocatedRows
+from grebe.indexes.view.definition import Base
 from tests.indexes.key_types import KEYS, keys_table, ordered, texts
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class WideRows:
         return None
 
     existing = older
+
+    def other(self, base: Base) -> "DataFrame":
+        raise NotImplementedError("a covering index is of one table")
 
     def some(self) -> "DataFrame":
         return self._frame

@@ -147,7 +147,7 @@ final class Stored {
         || name.startsWith("Unix") && expression.children().isEmpty();
     boolean random = !expression.deterministic() && Scala.<Expression>list(expression.children()).stream().allMatch(Expression::deterministic);
     if (changes || random || name.contains("UDF") || name.contains("UserDefined")) {
-      json.text(expression.prettyName());
+      json.text(name.contains("UDF") ? expression.toString().split("\\(")[0] : expression.prettyName());
     }
     Scala.<Expression>list(expression.children()).forEach(this::opaque);
   }

@@ -33,6 +33,7 @@ _ABOUT = {
     "where": "A condition: only rows of which it is true.",
     "buckets": "So many hash buckets; 0: sorted as a whole.",
     "sketches": "What a skipping index keeps: min_max(a), bloom(b). Or --on a: it chooses.",
+    "query": "Of a view, its SQL.",
     "budget": "Bytes of a sieve for each byte of its column.",
 }
 

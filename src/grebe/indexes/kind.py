@@ -182,7 +182,9 @@ class FromQuery(Kind, Protocol):
     """A kind that is made from a query: only a session of Spark can say what that means."""
 
     @property
-    def query(self) -> "str | DataFrame | None": ...
+    def query(self) -> Any:
+        """SQL or a DataFrame, as long as nothing more is known."""
+        ...
 
     @property
     def definition(self) -> Definition | None:
@@ -190,7 +192,7 @@ class FromQuery(Kind, Protocol):
         ...
 
     def meaning(self, definition: Definition) -> Kind:
-        """The same, once that is known; its query is None."""
+        """The same, once that is known."""
         ...
 
 

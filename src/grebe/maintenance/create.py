@@ -54,10 +54,7 @@ def _planned(source: SparkSource, kinds: Sequence[Kind]) -> dict[str, Planned]:
 def planned_for(source: SparkSource, kind: Kind) -> Planned:
     """What the kind means for this table, as its session reads it."""
     if isinstance(kind, FromQuery):
-        meant = kind.definition
-        if kind.query is not None:
-            meant = definition_of(source.session, kind.query, source.uri, kind.name)
-        assert meant is not None
+        meant = kind.definition or definition_of(source.session, kind.query, source.uri, kind.name)
         kind = kind.meaning(with_files(source.session, meant))
     settings = source.session.conf
     zone = str(settings.get("spark.sql.session.timeZone"))

@@ -158,7 +158,7 @@ class _Choice:
         made = Decision(tuple(choices), reasons, estimate(before), estimate(plans))
         if not self._query.blocks:
             return made
-        return Viewing(self._query, self._tables, self._config, self._meter).decided(made, plans)
+        return Viewing(self._query, self._tables, self._config, self._meter).decided(made, self._programme.cost)
 
     def _offers(self) -> dict[int, Sequence[Offer]]:
         offers: dict[int, Sequence[Offer]] = {}

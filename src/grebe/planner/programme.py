@@ -75,6 +75,10 @@ class Programme:
         self._offers, self._counts, self._answered = offers, counts, answered
         return [self._visit(root, _NOTHING).plans[0] for root in self._query.roots]
 
+    def cost(self, node: Node) -> float:
+        """Of a part of the query by itself, at best, under what was offered last."""
+        return self._visit(node, _NOTHING).plans[0].cost
+
     def plain(self, relation: int) -> Option:
         return self._plain[relation]
 

@@ -73,7 +73,7 @@ SENTENCES: Mapping[str, str] = {
     "way, or create an index from the reading that the query uses",
     Code.COL_SCHEMA_MISMATCH: "index {index} knows {columns} with another type or field id than the query reads: "
     "refresh it with mode='full'",
-    Code.NOT_ANSWERED: "view {index} does not hold {what}, which the query asks for: add that to the view, or ask less",
+    Code.NOT_ANSWERED: "view {index} does not answer the query, which asks for {what}: add that to the view, or leave it away",
     Code.BASE_CHANGED: "{table}, which view {index} joins, is not as it was: refresh the view",
     Code.MISSING_REQUIRED_COL: "index {index} does not cover {columns}: include that in the index, or leave it out of the query",
     Code.PARTIAL_NOT_IMPLIED: "index {index} holds only the rows that its WHERE on {columns} lets through, and the query's own "

@@ -1,6 +1,6 @@
 """Views put into a decision: of each block that one answers, the cheapest, where it is cheaper than what was decided without."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -13,7 +13,6 @@ from grebe.planner.content import content_of
 from grebe.planner.cost import Meter
 from grebe.planner.decision import Choice, Decision, FromView
 from grebe.planner.hybrid import Coverage, coverage
-from grebe.planner.plans import Plan, walk
 from grebe.planner.query import Aggregate, Node, Query, Relation, Scan
 from grebe.planner.reasons import RANK, Code, Reason
 from grebe.planner.shapes import children
@@ -42,13 +41,13 @@ class Viewing:
         self._meter = meter
         self._refused: dict[tuple[str, str], Reason] = {}
 
-    def decided(self, made: Decision, plans: Sequence[Plan]) -> Decision:
+    def decided(self, made: Decision, cost_of: Callable[[Node], float]) -> Decision:
         for block in self._query.blocks:
             found = list(self._candidates(block))
             node = self._node(block)
             if not found or node is None:
                 continue
-            before = next(here.cost for plan in plans for here in walk(plan) if _is(here, node))
+            before = cost_of(node)
             best = min(found, key=self._cost)
             after = self._cost(best)
             if after < before * (1.0 - self._meter.rates.margin):
@@ -208,7 +207,3 @@ def _scans(node: Node) -> set[int]:
     if isinstance(node, Scan):
         return {node.relation}
     return {number for child in children(node) for number in _scans(child)}
-
-
-def _is(plan: Plan, node: Node) -> bool:
-    return getattr(plan.step, "node", None) is node

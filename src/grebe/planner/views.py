@@ -88,7 +88,8 @@ class _Answer:
     def of(self, block: Block) -> Match:
         own = [self._tables[number] for number in block.relations if number in self._tables]
         if sorted(own) != list(range(len(self._definition.bases))):
-            raise _Unanswered("its tables")
+            tables = ", ".join(base.uri for base in self._definition.bases)
+            raise _Unanswered(f"less than a join of {tables}")
         if self._definition.grouped and block.groups is None:
             raise _Unanswered("single rows, which the view has grouped")
         return Match(
@@ -135,11 +136,13 @@ class _Answer:
         if known is not None and not _is_distinct(tree):
             conditions = [self._said(one, f"{path}/{place + 1}") for place, one in enumerate(filters)]
             return ((path, known.what, *known.measures), *(one for each in conditions for one in each))
-        if _is_distinct(tree) or name_of(function) in _OF_SETS:
+        what = f"{name_of(function).lower()}({', '.join(sorted({name for _, name in columns_in(function)}))})"
+        if not _is_distinct(tree) and name_of(function) not in _OF_SETS:
+            raise _Unanswered(what)
+        try:
             return self._below(tree, path)
-        if all(number < 0 for number, _ in columns_in(function)) and any(True for _ in columns_in(function)):
-            raise _Unanswered(f"{name_of(function).lower()} of another table's column")
-        raise _Unanswered(f"{name_of(function).lower()} of that expression")
+        except _Unanswered as no:
+            raise _Unanswered(what) from no
 
 
 def _is_distinct(aggregate: Tree) -> bool:

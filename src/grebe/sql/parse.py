@@ -130,8 +130,10 @@ class _Statements(Cursor):
             raise
 
     def _described(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """What follows the kind: its columns or sketches, INCLUDE, WHERE, OPTIONS."""
+        """What follows the kind: AS and a query; or its columns or sketches, INCLUDE, WHERE, OPTIONS."""
         values: dict[str, Any] = {}
+        if self.take_word("as"):
+            return {"query": self._rest()}
         if self.here.kind != "end":
             items = self._items()
             sketches = [item for item in items if "(" in item]
@@ -163,6 +165,14 @@ class _Statements(Cursor):
             if not self.take_sign(","):
                 self.expect_sign(")")
                 return items
+
+    def _rest(self) -> str:
+        start = self.here.start
+        while self.here.kind != "end":
+            self.advance()
+        if start == self.here.start:
+            self.fail("expected a query")
+        return self._text[start : self.last_end]
 
     def _condition(self) -> str:
         start = self.here.start

@@ -1,7 +1,7 @@
 """What users ask for: `grebe.View("by_day", "SELECT day, sum(price) FROM orders GROUP BY day")`."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from grebe.errors import InvalidIndex
 from grebe.formats import Column, Reading
@@ -17,9 +17,6 @@ from grebe.log.states import IndexState
 from grebe.predicate.text import column_sql
 from grebe.store.protocol import Store
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 
 @dataclass(frozen=True)
 class View:
@@ -31,19 +28,23 @@ class View:
     kind: ClassVar[str] = "view"
 
     name: str
-    query: "str | DataFrame | None" = None
-    definition: Definition | None = None
-    """What Spark says that the query means; not for users."""
+    query: Any
+    """SQL or a DataFrame; once Spark has said what it means, a `Definition`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidIndex("an index needs a name: View(name, query)", detail="NAME")
-        if self.definition is None and (self.query is None or self.query == ""):
+        if isinstance(self.query, str):
+            object.__setattr__(self, "query", self.query.strip().rstrip(";"))
+        if not self.query or not (isinstance(self.query, str | Definition) or hasattr(self.query, "_jdf")):
             raise InvalidIndex(f"view {self.name}: give its query as SQL or as a DataFrame", detail="QUERY")
 
+    @property
+    def definition(self) -> Definition | None:
+        return self.query if isinstance(self.query, Definition) else None
+
     def meaning(self, definition: Definition) -> "View":
-        """The same, once Spark has said what its query means."""
-        return replace(self, query=None, definition=definition)
+        return replace(self, query=definition)
 
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
         known = self._known
@@ -84,7 +85,7 @@ class View:
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:
-        return cls(name, definition=_recalled(name, spec))
+        return cls(name, _recalled(name, spec))
 
     @property
     def _known(self) -> Definition:
