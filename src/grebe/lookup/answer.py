@@ -83,7 +83,9 @@ class Found:
     used: tuple[str, ...] = ()
     """Names of the indexes that said so."""
     values: pa.Table | None = None
-    """What the one index of records that was used holds of the rows in covered files."""
+    """What the one index of records that was used holds of rows, those of other files among them."""
+    positions: dict[int, Numbers] = field(default_factory=dict)
+    """By place: where in `values` each of the records is."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Files that each index by itself rules out."""
 

@@ -181,7 +181,7 @@ class Engine:
         known = [] if found.values is None else self._from_index(found, predicate, needed)
         if known is None or found.values is None:
             wanted = [*found.records.items(), *wanted]
-        fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader))
+        fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader), self._beside(found, needed))
         return [*(known or ()), *side_by_side(fetch, wanted, self._local)]
 
     def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
@@ -191,9 +191,24 @@ class Engine:
         held = self._pruners[found.used[0]].columns  # only an index of records has values, and it is named first
         if found.values is None or not all((name,) in held for name in needed):
             return None
-        table = found.values.select([held[(name,)] for name in needed]).rename_columns(needed)
-        table = _as(table, self._schema(tuple(needed)))
+        covered = [found.positions[place] for place in found.records]
+        rows = np.concatenate(covered) if covered else np.empty(0, np.int64)
+        values = found.values if len(rows) == len(found.values) else found.values.take(pa.array(rows))
+        table = _as(
+            values.select([held[(name,)] for name in needed]).rename_columns(needed), self._schema(tuple(needed))
+        )
         return [table.filter(matches(table, predicate))]
+
+    def _beside(self, found: Found, needed: Sequence[str]) -> "_Beside | None":
+        """What need not be read of rows, since the index holds it, where something else has to be."""
+        if found.values is None:
+            return None
+        held = self._pruners[found.used[0]].columns
+        names = [name for name in needed if (name,) in held]
+        if not names or len(names) == len(needed):
+            return None
+        values = found.values.select([held[(name,)] for name in names]).rename_columns(names)
+        return _Beside(_as(values, self._schema(tuple(names))), found.positions)
 
     def _schema(self, names: tuple[str, ...]) -> pa.Schema:
         known = self._schemas.get(names)
@@ -330,6 +345,19 @@ _LOCATED = "\0locator\0"
 
 
 @dataclass(frozen=True, slots=True)
+class _Beside:
+    """Columns of rows that an index holds."""
+
+    values: pa.Table
+    positions: Mapping[int, Numbers]
+
+    def added(self, table: pa.Table, place: int, names: Sequence[str]) -> pa.Table:
+        """To the other columns of the records of a file, in their order."""
+        own = self.values.take(pa.array(self.positions[place]))
+        return pa.table({name: (own if name in own.column_names else table)[name] for name in names})
+
+
+@dataclass(frozen=True, slots=True)
 class _Fetch:
     """The rows of one file for which the predicate is true."""
 
@@ -337,12 +365,17 @@ class _Fetch:
     evaluator: Evaluator
     names: list[str]
     maps: Mapping[int, Any]
+    beside: _Beside | None = None
     located: bool = False
 
     def __call__(self, wanted: tuple[int, pa.Table | None]) -> pa.Table:
         place, records = wanted
         kept = []
-        for table, locators in self.engine.read(place, records, self.names, self.maps):
+        beside = self.beside if records is not None and place not in self.engine.deleted else None
+        names = self.names if beside is None else [one for one in self.names if one not in beside.values.column_names]
+        for table, locators in self.engine.read(place, records, names, self.maps):
+            if beside is not None:
+                table = beside.added(table, place, self.names)
             flags = self.evaluator.matches(table)
             if self.located:
                 table = locators.rename_columns([_LOCATED + name for name in locators.column_names])

@@ -141,29 +141,24 @@ class Finder:
             covered &= part.covered.contains(self.ids)
         whole = [np.flatnonzero(~covered)]
         by_place: dict[int, list[pa.Table]] = {}
+        positions: dict[int, Numbers] = {}
         for part in parts:
             files, records = part.entries.files, part.entries.locators
             for place, rows in self._by_place(files, covered):
                 if records is None:
                     whole.append(np.array([place]))
                 else:
-                    by_place.setdefault(place, []).append(records.take(pa.array(rows)) if len(files) > 1 else records)
+                    own, positions[place] = _in_order(records.take(pa.array(rows)) if len(files) > 1 else records, rows)
+                    by_place.setdefault(place, []).append(own)
         all_whole = np.unique(np.concatenate(whole))
         skipped = set(all_whole.tolist())
         several = len(parts) > 1
-        found = {place: _each_once(by_place[place], several) for place in sorted(by_place) if place not in skipped}
+        found = {place: _each_once(by_place[place]) for place in sorted(by_place) if place not in skipped}
         used = dict.fromkeys(name for part in parts for name in part.used)
-        values = None if several else self._values(parts[0].entries, covered)
         left_out = {} if several else {name: int(covered.sum()) - len(found) for name in used}
-        return Found(found, all_whole, covered, tuple(used), values, left_out)
-
-    def _values(self, entries: Entries, covered: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table | None:
-        """What the index holds of the rows of covered files."""
-        if entries.values is None:
-            return None
-        places = [self._places.get(file) for file in entries.files.tolist()]
-        there = [place is not None and bool(covered[place]) for place in places]
-        return entries.values if all(there) else entries.values.filter(pa.array(there))
+        if several:
+            return Found(found, all_whole, covered, tuple(used), left_out=left_out)
+        return Found(found, all_whole, covered, tuple(used), parts[0].entries.values, positions, left_out)
 
     def _by_place(
         self, files: Numbers, covered: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -197,12 +192,17 @@ class Finder:
             )
 
 
-def _each_once(tables: list[pa.Table], several: bool) -> pa.Table:
+def _in_order(records: pa.Table, rows: Numbers) -> tuple[pa.Table, Numbers]:
+    """Locators in the order of the file, and which entries they are."""
+    if len(records) < 2:
+        return records, rows
+    order = np.argsort(records.column(0).to_numpy(), kind="stable")
+    return records.take(pa.array(order)), rows[order]
+
+
+def _each_once(tables: list[pa.Table]) -> pa.Table:
     """Locators of one file in the order of the file; two indexes may name the same record."""
-    whole = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
-    if len(whole) < 2:
-        return whole
-    first = whole.column_names[0]
-    if several:
-        whole = whole.group_by(whole.column_names).aggregate([])
-    return whole.sort_by(first)
+    if len(tables) == 1:
+        return tables[0]
+    whole = pa.concat_tables(tables).combine_chunks()
+    return whole.group_by(whole.column_names).aggregate([]).sort_by(whole.column_names[0])
