@@ -35,6 +35,7 @@ _ABOUT = {
     "sketches": "What a skipping index keeps: min_max(a), bloom(b). Or --on a: it chooses.",
     "query": "Of a view, its SQL.",
     "budget": "Bytes of a sieve for each byte of its column.",
+    "curve": "Of a zorder index: hilbert, or z.",
 }
 
 
