@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from testbed.spark import configured
 from tests.spark.served import Served, serving, write
 
 if TYPE_CHECKING:
@@ -216,3 +217,37 @@ def test_temporary_views_and_functions_of_users_are_refused(served: Served, lake
         with pytest.raises(grebe.InvalidIndex, match="as SQL or as a DataFrame") as empty:
             grebe.View("v", nothing)
         assert empty.value.code == "INVALID_INDEX_QUERY"
+
+
+def test_a_base_that_is_gone_or_of_another_type_is_named(served: Served, lake: Path) -> None:
+    create(served, lake, "SELECT town, count(*) AS n FROM sales JOIN shops ON shop = id GROUP BY town")
+    table = served.lake.table(str(lake / "sales"))
+    (lake / "shops" / "part-000.parquet").unlink()
+    write(lake / "shops", {"id": [0, 1], "town": [1, 2], "land": [1, 1]})
+    with pytest.raises(grebe.InvalidIndex, match=r"town of .*shops.*create the view anew") as retyped:
+        table.refresh("v")
+    assert retyped.value.code == "INVALID_INDEX_VIEW_BASE"
+    seen(served, lake)
+    served.same("SELECT town, count(*) FROM sales JOIN shops ON shop = id GROUP BY town")
+    (lake / "shops" / "part-000.parquet").unlink()
+    (lake / "shops").rmdir()
+    with pytest.raises(grebe.TableNotFound, match=r"shops, which the view joins") as gone:
+        table.refresh("v")
+    assert gone.value.code == "TABLE_NOT_FOUND_VIEW_TABLE"
+
+
+def test_a_session_in_which_the_words_mean_something_else_does_not_refresh_it(served: Served, lake: Path) -> None:
+    create(served, lake, "SELECT CAST(CAST(day AS TIMESTAMP) AS DATE) AS d, count(*) AS n FROM sales GROUP BY 1")
+    write(lake / "sales", sales(500))
+    for setting, value in (("spark.sql.session.timeZone", "Asia/Tokyo"), ("spark.sql.ansi.enabled", "other")):
+        now = served.spark.conf.get(setting)
+        other = value if value != "other" else str(now != "true").lower()
+        with configured(served.spark, {setting: other}), pytest.raises(grebe.Unsupported, match=setting) as refused:
+            served.lake.table(str(lake / "sales")).refresh("v")
+        assert refused.value.code == "UNSUPPORTED_VIEW_SESSION"
+
+
+def test_sums_that_may_not_fit_are_refused(served: Served, lake: Path) -> None:
+    with pytest.raises(grebe.InvalidIndex, match="decimals of more than 28 digits") as wide:
+        create(served, lake, "SELECT shop, sum(CAST(price AS DECIMAL(30, 2))) AS s FROM sales GROUP BY shop")
+    assert wide.value.code == "INVALID_INDEX_VIEW_AGGREGATE"

@@ -7,7 +7,6 @@ from operator import attrgetter
 from grebe.config import Config
 from grebe.indexes.kind import Copy
 from grebe.indexes.view.definition import Base, Definition
-from grebe.indexes.view.trees import columns_in
 from grebe.planner.candidates import Refusal, differences, files_refused, ruled_out
 from grebe.planner.content import content_of
 from grebe.planner.cost import Meter
@@ -122,6 +121,10 @@ class Viewing:
         out = ruled_out(relation, index, self._query, refuse)
         if out is not None:
             return out
+        if any(
+            self._query.relations[number].beyond is not None for number in block.relations if number != relation.number
+        ):
+            return refuse(Code.NOT_ANSWERED, what="other tables as they were at a snapshot")
         places: dict[int, int] = {}
         for number in block.relations:
             place = _place(self._query.relations[number], definition.bases, relation)
@@ -142,13 +145,7 @@ class Viewing:
         return _Candidate(block, relation, table, index, copy, covered, match)
 
     def _different(self, relation: Relation, definition: Definition, place: int, refuse: Refusal) -> Reason | None:
-        trees = [
-            *(one.tree for one in definition.where),
-            *(one.tree for one in definition.keys),
-            *(one.tree for one in definition.functions),
-        ]
-        names = sorted({name for tree in trees for number, name in columns_in(tree) if number == place})
-        return differences(definition.bases[place].reading, relation.reading, names, refuse)
+        return differences(definition.bases[place].reading, relation.reading, sorted(definition.reads(place)), refuse)
 
     def _cost(self, one: _Candidate) -> float:
         content = content_of(one.copy)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from grebe.clock import SYSTEM, Clock
-from grebe.errors import GrebeError, InvalidIndex, SourceChanged, Unsupported
+from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
 from grebe.files import canonical_uri
 from grebe.formats.spark_types import type_text
 from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 # Seconds within which two changes of a file may leave its time as it is.
 _SETTLING_LOCAL, _SETTLING = 0.02, 2.0
+# A sum has ten digits more, and 38 are all that there are.
+_MOST_DIGITS = 28
+_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 _SUMS = {"Sum": "sum", "Min": "min", "Max": "max"}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
+_SELF_DESCRIBING = ("parquet", "orc", "avro")
 _UNKEPT_KEYS = ("float", "double", "array", "map", "struct", "interval", "variant", "collate", "geo")
 
 
@@ -41,13 +45,28 @@ def definition_of(session: "SparkSession", query: "str | DataFrame", table: str,
             "projected and grouped once",
             detail="VIEW_SHAPE",
         )
-    return _Meant(index, said, _bases(session, shim, said["relations"], table, index)).definition(
-        query if isinstance(query, str) else ""
-    )
+    bases = _bases(session, shim, said["relations"], table, index)
+    return _Meant(index, said, bases, _settings(session)).definition(query if isinstance(query, str) else "")
+
+
+def _settings(session: "SparkSession") -> dict[str, str]:
+    return {
+        name: str(session.conf.get(name)).lower() if name == _ANSI else str(session.conf.get(name))
+        for name in (_ZONE, _ANSI)
+    }
 
 
 def with_files(session: "SparkSession", definition: Definition, clock: Clock = SYSTEM) -> Definition:
-    """The tables beside the first, as they are now."""
+    """With the tables beside the first as they are now. Raises `Unsupported` in a session whose words mean something else."""
+    now = _settings(session)
+    zoned = any(definition.settings[_ZONE] in text_of(tree) for tree in definition.trees)
+    different = [name for name in (_ZONE, _ANSI) if now[name] != definition.settings[name] and (zoned or name == _ANSI)]
+    if different:
+        raise Unsupported(
+            f"the view was made under {different[0]} = {definition.settings[different[0]]}, and means something else under "
+            f"{now[different[0]]}; set that as it was, or create the view anew",
+            detail="VIEW_SESSION",
+        )
     if len(definition.bases) == 1:
         return definition
     before = _files(session, definition)
@@ -73,8 +92,37 @@ def _changing(definition: Definition) -> SourceChanged:
 
 
 def _files(session: "SparkSession", definition: Definition) -> list[str]:
+    from pyspark.errors import PySparkException
+
     shim = load(session)
-    return [str(shim.bridge.digest(frame_of_base(session, one)._jdf)) for one in definition.bases[1:]]
+    found = []
+    for number, one in enumerate(definition.bases[1:], 1):
+        try:
+            frame = frame_of_base(session, one)
+            changed = _changed(session, one, definition.reads(number))
+        except PySparkException as problem:
+            raise TableNotFound(
+                f"{one.uri}, which the view joins, cannot be read ({problem.getCondition()}); drop the view, or bring it back",
+                detail="VIEW_TABLE",
+            ) from problem
+        if changed:
+            raise InvalidIndex(
+                f"{', '.join(changed)} of {one.uri}, which the view joins, is gone or has another type; create the view anew",
+                detail="VIEW_BASE",
+            )
+        found.append(str(shim.bridge.digest(frame._jdf)))
+    return found
+
+
+def _changed(session: "SparkSession", base: Base, names: frozenset[str]) -> list[str]:
+    """Columns that files which say so themselves have otherwise by now."""
+    if base.reading.format not in _SELF_DESCRIBING:
+        return []
+    there = {
+        field.name: type_text(field.dataType.jsonValue())
+        for field in session.read.format(base.reading.format).load(base.uri).schema
+    }
+    return [one.name for one in base.reading.columns if one.name in names and there.get(one.name) != one.type]
 
 
 def frame_of_base(session: "SparkSession", base: Base) -> "DataFrame":
@@ -133,6 +181,7 @@ class _Meant:
     index: str
     said: Mapping[str, Any]
     bases: tuple[Base, ...]
+    settings: Mapping[str, str]
     measures: dict[str, Measure] = field(default_factory=dict)
     """By their SQL."""
     functions: list[Function] = field(default_factory=list)
@@ -157,6 +206,7 @@ class _Meant:
             grouped,
             tuple(self.measures.values()),
             tuple(self.functions),
+            self.settings,
         )
 
     def _names(self, block: Mapping[str, Any]) -> dict[str, str]:
@@ -178,6 +228,11 @@ class _Meant:
         name, arguments = one["function"], one["arguments"]
         kind = type_text(json.loads(one["type"]))
         sql = ", ".join(argument["sql"] for argument in arguments)
+        if name in ("Sum", "Average") and any(_too_wide(argument["type"]) for argument in arguments):
+            raise InvalidIndex(
+                f"view {self.index}: a sum of decimals of more than {_MOST_DIGITS} digits may not fit; cast them to fewer",
+                detail="VIEW_AGGREGATE",
+            )
         if one["filtered"]:
             raise InvalidIndex(
                 f"view {self.index}: an aggregate with FILTER is not stored; add its condition to GROUP BY",
@@ -223,6 +278,11 @@ def _distinct(keys: Sequence[Key]) -> list[Key]:
         names.add(name.lower())
         found[text_of(key.tree)] = Key(name, key.tree, key.sql, key.type)
     return list(found.values())
+
+
+def _too_wide(kind: str) -> bool:
+    text = type_text(json.loads(kind))
+    return text.startswith("decimal(") and int(text.removeprefix("decimal(").partition(",")[0]) > _MOST_DIGITS
 
 
 def _widened(decimal: str) -> str:

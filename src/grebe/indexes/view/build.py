@@ -24,7 +24,7 @@ def arrange(index: str, definition: Definition, rows: Rows) -> Arranged:
     older = rows.older(fields)
     whole = derived if older is None else derived.unionByName(older)
     keys = [one.name for one in definition.keys]
-    parts = parts_for(rows.facts.bytes_of([(name,) for name in sorted(definition.reads)]))
+    parts = parts_for(rows.facts.bytes_of([(name,) for name in sorted(definition.reads())]))
     return Arranged(
         frame=whole.coalesce(parts).sortWithinPartitions(*map(column, keys)),
         options={**WRITER, "maxRecordsPerFile": str(_ROWS_PER_FILE)},

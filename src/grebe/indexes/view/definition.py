@@ -70,6 +70,8 @@ class Definition:
     grouped: bool
     measures: tuple[Measure, ...]
     functions: tuple[Function, ...]
+    settings: Mapping[str, str]
+    """Of the session whose words these are: expressions mean something else under others."""
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
@@ -78,14 +80,13 @@ class Definition:
         return (*keys, *((one.name, one.type) for one in self.measures))
 
     @property
-    def reads(self) -> frozenset[str]:
-        """Columns of the first table."""
-        trees = [
-            *(one.tree for one in self.where),
-            *(one.tree for one in self.keys),
-            *(one.tree for one in self.functions),
-        ]
-        return frozenset(name for tree in trees for number, name in columns_in(tree) if number == 0)
+    def trees(self) -> tuple[Tree, ...]:
+        held: tuple[Condition | Key | Function, ...] = (*self.where, *self.keys, *self.functions)
+        return tuple(one.tree for one in held)
+
+    def reads(self, table: int = 0) -> frozenset[str]:
+        """Columns of one of the tables."""
+        return frozenset(name for tree in self.trees for number, name in columns_in(tree) if number == table)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -100,6 +101,7 @@ class Definition:
             "functions": [
                 {"tree": one.tree, "what": one.what, "measures": list(one.measures)} for one in self.functions
             ],
+            "settings": dict(self.settings),
         }
 
     @classmethod
@@ -119,6 +121,7 @@ class Definition:
                 functions=tuple(
                     Function(one["tree"], one["what"], tuple(one["measures"])) for one in known["functions"]
                 ),
+                settings=known["settings"],
             )
         except (KeyError, TypeError) as lacking:
             raise CorruptIndex(

@@ -48,6 +48,11 @@ class View:
 
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
         known = self._known
+        if not known.bases[0].reading.agrees_on(reading, sorted(known.reads())):
+            raise InvalidIndex(
+                f"view {self.name}: columns of its table are gone, or are read otherwise than when it was created; create it anew",
+                detail="VIEW_BASE",
+            )
         own = [Column(name, kind) for name, kind in known.fields]
         return IndexSpec(
             kind=self.kind,
@@ -63,7 +68,7 @@ class View:
         )
 
     def reads(self, spec: IndexSpec) -> frozenset[str]:
-        return self._known.reads
+        return self._known.reads()
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, self._known, rows)
