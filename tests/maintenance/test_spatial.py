@@ -141,6 +141,9 @@ def test_coordinates_of_any_type_of_number(spark: "SparkSession", tmp_path: Path
     LakeTable(spark, str(tmp_path / "t")).create(Spatial("place", x="at.x", y="at.y"))
     table = grebe.open(str(tmp_path / "t"))
     check(table, rows)
+    box = "ST_Intersects(ST_Point(at.x, at.y), ST_PolygonFromEnvelope(1, 1, 9, 9))"
+    assert table.files(box).index == "place"
+    assert sorted(table.scan(box)["id"].to_pylist()) == sorted(table.within((1, 1, 9, 9))["id"].to_pylist())
     answer = table.files("at.x BETWEEN 1 AND 9 AND at.y < -70")
     assert answer.index == "place"
     assert answer.files[0].rows is not None
@@ -163,6 +166,16 @@ def test_places_that_are_hard_to_tell_apart(spark: "SparkSession", tmp_path: Pat
         answer = table.files("x = 1 AND y BETWEEN 10 AND 10.01")
         assert sum(len(file.rows or ()) for file in answer.files) < 20
     assert table.files("x > 5").files == ()
+
+
+def test_included_columns_are_not_read_from_the_files(spark: "SparkSession", folder: Path) -> None:
+    LakeTable(spark, str(folder)).create(Spatial("place", x="x", y="y", include="id"))
+    rows = pa.concat_tables([points(0, 2000), points(2000, 4000)])
+    check(grebe.open(str(folder)), rows)
+    table = grebe.open(str(folder))
+    for file in folder.iterdir():
+        file.write_bytes(b"gone")
+    check(table, rows)
 
 
 def test_text_is_looked_up_by_offsets(spark: "SparkSession", tmp_path: Path) -> None:
