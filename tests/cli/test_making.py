@@ -142,6 +142,16 @@ print(sorted({{"pyspark", "py4j"}} & set(sys.modules)))
 
 
 @pytest.mark.spark
+def test_files_of_another_format_are_one_line(spark: "SparkSession", tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("id\n1\n", encoding="utf-8")
+    failed = grebe("create", str(tmp_path / "t"), "by_id", "--kind", "lookup", "--on", "id")
+    assert failed.exit_code == 1
+    assert "[TABLE_NOT_FOUND_NOT_READABLE]" in failed.stderr
+    assert "format= if the files do not tell it" in failed.stderr
+
+
+@pytest.mark.spark
 def test_progress_is_that_of_sparks_tasks(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
     assert spark_work.tasks_of(spark) == (0, 0)
     seen: list[tuple[int, int]] = []

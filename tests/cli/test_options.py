@@ -29,6 +29,8 @@ create {CSV} sk {READ} --kind skipping --sketches 'min_max(id)' {ALL}
 create {CSV} learned {READ} --kind sieve --on id --budget 0.02 {ALL}
 create {CSV} placed {READ} --kind spatial --x id --y price {ALL}
 create {CSV} boxed {READ} --kind spatial --x id --y price --x-max id2 --y-max price2 {ALL}
+create {CSV} curved {READ} --kind zorder --on id,price --curve z {ALL}
+create T --format csv sums --kind view --query 'SELECT _c0, count(*) AS n FROM csv.`T` GROUP BY _c0' {ALL}
 refresh {CSV} by_id {READ} --mode full {ALL}
 optimize {CSV} by_id {READ} --mode full {ALL}
 watch {CSV} by_id {READ} --every 0.01 --times 1 --mode quick {ALL}
@@ -48,10 +50,10 @@ get {DELTA} id --version 0 --columns id --null {ALL}
 get {DELTA} id 1 --timestamp 2099-01-01 {ALL}
 files {DELTA} 'id = 1' --version 0 {ALL}
 files {DELTA} 'id = 1' --timestamp 2099-01-01 {ALL}
-within {DELTA} 0 0 1 1 --version 0 --columns id --on id,id {ALL}
-within {DELTA} -1 -1 1 1 --timestamp 2099-01-01 --on id,id {ALL}
-nearest {DELTA} 0 -1 -k 2 --version 0 --columns id --on id,id {ALL}
-nearest {DELTA} 0 -1 --timestamp 2099-01-01 --on id,id {ALL}
+within {DELTA} 0 0 1 1 --version 0 --columns id --on id,y {ALL}
+within {DELTA} -1 -1 1 1 --timestamp 2099-01-01 --on id,y {ALL}
+nearest {DELTA} 0 -1 -k 2 --version 0 --columns id --on id,y {ALL}
+nearest {DELTA} 0 -1 --timestamp 2099-01-01 --on id,y {ALL}
 find 1 -t D --columns id -o timeout=30s {ALL}
 completion bash {ALL}
 doctor FOLDER {ALL}
@@ -65,7 +67,7 @@ def test_every_option_is_taken(spark: "SparkSession", tmp_path: Path) -> None:
     for name in ("T", "FOLDER"):
         Path(places[name]).mkdir()
     (Path(places["T"]) / "a.csv").write_text("id,price,id2,price2\n1,0.5,1,1\n2,1.5,2,2\n3,,3,\n", encoding="utf-8")
-    write_deltalake(places["D"], pa.table({"id": [1, None]}))
+    write_deltalake(places["D"], pa.table({"id": [1, None], "y": [2, 3]}))
     untold = {(verb, option) for verb, options in _options().items() for option in options}
     for line in LINES.strip().splitlines():
         words = [_placed(word, places) for word in _words(line)]

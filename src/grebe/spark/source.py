@@ -142,7 +142,8 @@ def frame_of(
     session: "SparkSession", shim: Shim, source: "str | DataFrame", format: str | None, options: dict[str, str]
 ) -> "DataFrame":
     """What reads a path, a table of the catalog, or what a frame reads. Raises `TableNotFound`."""
-    from pyspark.errors import AnalysisException
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
 
     if not isinstance(source, str):
         return _read_anew(session, shim, source)
@@ -150,7 +151,7 @@ def frame_of(
         if format is None and not is_path(source) and session.catalog.tableExists(source):
             return session.table(source)
         return session.read.format(format or _format_at(source)).options(**options).load(source)
-    except AnalysisException as problem:
+    except (PySparkException, Py4JJavaError) as problem:  # files of another format fail in the JVM
         raise TableNotFound(
             f"{source} is neither a path that Spark can read nor a table of its catalog ({condition_of(problem)}); give the path, "
             "the name, and format= if the files do not tell it",

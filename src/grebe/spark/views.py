@@ -12,6 +12,7 @@ from grebe.formats.spark_types import type_text
 from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure
 from grebe.indexes.view.trees import text_of
 from grebe.spark import readings
+from grebe.spark.conditions import condition_of
 from grebe.spark.shim import Shim, load
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _files(session: "SparkSession", definition: Definition) -> list[str]:
             changed = _changed(session, one, definition.reads(number))
         except PySparkException as problem:
             raise TableNotFound(
-                f"{one.uri}, which the view joins, cannot be read ({problem.getCondition()}); drop the view, or bring it back",
+                f"{one.uri}, which the view joins, cannot be read ({condition_of(problem)}); drop the view, or bring it back",
                 detail="VIEW_TABLE",
             ) from problem
         if changed:
@@ -138,7 +139,7 @@ def _frame(session: "SparkSession", query: "str | DataFrame", index: str) -> "Da
         return session.sql(query)
     except PySparkException as problem:
         raise InvalidIndex(
-            f"view {index}: Spark cannot read its query ({problem.getCondition()})", detail="VIEW_QUERY"
+            f"view {index}: Spark cannot read its query ({condition_of(problem)})", detail="VIEW_QUERY"
         ) from problem
 
 
