@@ -28,7 +28,7 @@ def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
             if places.form == WKB:
                 check_file(file, store, None, deep)
             if file.path.endswith(f"/{NAME}"):
-                _check_tree(file, runs[file.path.rpartition("/")[0]], store, places.corners)
+                check_tree(file, runs[file.path.rpartition("/")[0]], store, places.corners)
         except GrebeError as problem:
             return fault(index.name, file.path, problem)
         return None
@@ -38,7 +38,7 @@ def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
         return list(dict.fromkeys([*listed, *(found for found in pool.map(check, index.content) if found)]))
 
 
-def _check_tree(file: ContentFile, run: Sequence[ContentFile], store: Store, corners: tuple[Corner, ...]) -> None:
+def check_tree(file: ContentFile, run: Sequence[ContentFile], store: Store, corners: tuple[Corner, ...]) -> None:
     try:
         data = store.get(file.path)
     except ObjectMissing as missing:

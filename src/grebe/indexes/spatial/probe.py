@@ -1,7 +1,7 @@
 """A spatial index asked without Spark, in at most three rounds of reading: the tree (of a large one its root, then branches), and
 the chunks of entries that it leads to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -229,7 +229,7 @@ class SpatialIndex(IndexVersion[Places]):
             f"index {self.name} names no tree of {self.store.uri}/{folder}; create it anew", detail="SPEC"
         )
 
-    def _chunks(self, roots: Sequence[Root], needed: Any, reader: Reader) -> Chunks | None:
+    def _chunks(self, roots: Sequence[Root], needed: Callable[[Units], Flags], reader: Reader) -> Chunks | None:
         """All chunks of small trees; of large ones those of the content files that are needed."""
         if all(root.inside is not None for root in roots):
             if "chunks" not in self._known:
