@@ -39,6 +39,7 @@ _CELLS_PER_PAGE = 4
 """Along each column: pages are cut anywhere on the curve, so cells must be finer than pages."""
 _FEWEST_LEVELS, _MOST_LEVELS = 5, 10
 _MOST_BITS = 62
+_FEW_PARTS = 2
 _SAMPLED_PER_STEP = 40
 _SAMPLED_PER_PART = 400
 _LEAST_SAMPLED, _MOST_SAMPLED = 20_000, 500_000
@@ -49,7 +50,9 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
     shape = shape_of(index, spec)
     facts = rows.facts
     expected = facts.bytes_of([*(column.path for column in shape.columns), (FILE_COLUMN,)])
-    parts = parts_for(expected)
+    wanted = parts_for(expected)
+    # A small run is one file: finding where to cut it would take longer than writing it, and its pages are found as well.
+    parts = wanted if wanted > _FEW_PARTS else 1
     kept = rows.counted(kept_of(rows.frame(again=True), shape), whole=shape.where is None)
     levels = levels_for(facts.rows, len(shape.on))
     sample = _sampled(kept, shape.on, facts.rows, parts, levels)

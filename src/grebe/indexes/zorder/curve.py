@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 CURVES = ("hilbert", "z")
-_TABLE_ENTRIES = 8_192
-"""About so many of a table: small enough to stay in a processor's cache."""
+_TABLE_ENTRIES = 1_024
+"""About so many of a table: it becomes part of a plan, which should be made quickly."""
 
 Numbers = npt.NDArray[np.int64]
 
