@@ -97,15 +97,24 @@ def test_deleted_and_restored(spark: "SparkSession", folder: Path) -> None:
 
 
 def test_a_large_tree_is_read_branch_by_branch(
-    spark: "SparkSession", folder: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe, "_READ_WHOLE", 0)
-    LakeTable(spark, str(folder)).create(Spatial("place", x="x", y="y"))
-    rows = pa.concat_tables([points(0, 2000), points(2000, 4000)])
-    check(grebe.open(str(folder)), rows)
-    warmed = grebe.open(str(folder))
-    warmed.warm("place")
-    check(warmed, rows)
+    monkeypatch.setattr(probe, "_BRANCHES_AT_ONCE", 1)
+    (tmp_path / "t").mkdir()
+    rows = points(0, 160_000)
+    pq.write_table(rows, tmp_path / "t" / "0.parquet")
+    LakeTable(spark, str(tmp_path / "t")).create(Spatial("place", x="x", y="y"))
+    table = grebe.open(str(tmp_path / "t"))
+    check(table, rows)
+    table.warm("place")
+    x, y = rows["x"].fill_null(math.nan).to_numpy(), rows["y"].to_numpy()
+    for point in [(-89.0, 0.0), (29.9, 3.0), (500.0, 500.0)]:
+        away = np.sort(np.hypot(x - point[0], y - point[1]))
+        found = table.nearest(*point, 5000, ["x", "y"])
+        np.testing.assert_array_equal(
+            np.hypot(found["x"].to_numpy() - point[0], found["y"].to_numpy() - point[1]), away[:5000]
+        )
 
 
 @pytest.mark.parametrize("part", ["tree.gix", "_00001.gix"])

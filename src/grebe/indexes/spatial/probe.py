@@ -35,7 +35,7 @@ from grebe.store.protocol import Store
 
 _READ_WHOLE = 1024 * 1024
 """A tree of at most so many bytes is read in one go."""
-_MOST_AT_ONCE = 64
+_MOST_AT_ONCE, _BRANCHES_AT_ONCE = 64, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,49 @@ class Chunks:
             return pa.RecordBatch.from_arrays(decoded.columns, decoded.schema.names)
 
         return reader.parsed("chunk", spans, parse, lambda batch: int(batch.nbytes))
+
+
+def _all_finite(units: Units) -> Flags:
+    return units.finite
+
+
+@dataclass
+class _Near:
+    """Chunks in the order of their distance from a point."""
+
+    x: float
+    y: float
+    _sets: list[Chunks] = field(default_factory=list)
+    _left: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 4)))
+    """Distance, set, number in it, rows; the nearest first."""
+
+    def add(self, chunks: Chunks) -> None:
+        numbers = np.flatnonzero(chunks.units.finite)
+        least = near_to(chunks.units.boxes[numbers], self.x, self.y)
+        which = np.full(len(numbers), float(len(self._sets)))
+        new = np.stack(
+            [least, which, numbers.astype(np.float64), chunks.units.rows[numbers].astype(np.float64)], axis=1
+        )
+        whole = np.concatenate((self._left, new))
+        self._left = whole[np.argsort(whole[:, 0], kind="stable")]
+        self._sets.append(chunks)
+
+    @property
+    def next(self) -> float:
+        return float(self._left[0, 0]) if len(self._left) else np.inf
+
+    def enough(self, entries: int) -> int:
+        """So many chunks hold that many entries."""
+        return int(np.searchsorted(np.cumsum(self._left[:, 3]), entries)) + 1
+
+    def taken(self, most: int, beyond: float) -> list[tuple[Chunks, Numbers]] | None:
+        """The next of them, no further away than that; None where there is none."""
+        count = min(most, int(np.searchsorted(self._left[:, 0], beyond, "right")))
+        if not count:
+            return None
+        some, self._left = self._left[:count], self._left[count:]
+        sets = np.unique(some[:, 1]).astype(np.int64).tolist()
+        return [(self._sets[one], some[some[:, 1] == one, 2].astype(np.int64)) for one in sets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +195,32 @@ class SpatialIndex(IndexVersion[Places]):
 
     def around(self, x: float, y: float, wanted: int, reader: Reader) -> Iterator[Ring]:
         roots = self._roots(reader)
-        chunks = self._chunks(roots, lambda units: units.finite, reader)
-        if chunks is None:
-            return
-        finite = np.flatnonzero(chunks.units.finite)
-        least = near_to(chunks.units.boxes[finite], x, y)
-        order = np.argsort(least, kind="stable")
-        finite, least, rows = finite[order], least[order], chunks.units.rows[finite[order]]
-        start, take = 0, _enough(rows, wanted)
-        while start < len(finite):
-            stop = min(len(finite), start + take)
-            batches = chunks.read(finite[start:stop], reader)
-            yield self._ring(pa.Table.from_batches(batches), x, y, float(least[stop]) if stop < len(least) else np.inf)
-            start, take = stop, min(2 * take, _MOST_AT_ONCE)
+        if all(root.inside is not None for root in roots):
+            stages: Iterator[tuple[Chunks | None, float]] = iter([(self._chunks(roots, _all_finite, reader), np.inf)])
+        else:
+            stages = self._branches_around(roots, x, y, reader)
+        take = 1
+        near = _Near(x, y)
+        for chunks, beyond in stages:
+            if chunks is not None:
+                near.add(chunks)
+            take = max(take, near.enough(2 * wanted))
+            while (found := near.taken(min(take, _MOST_AT_ONCE), beyond)) is not None:
+                batches = [batch for some, numbers in found for batch in some.read(numbers, reader)]
+                yield self._ring(pa.Table.from_batches(batches), x, y, min(near.next, beyond))
+                take *= 2
+
+    def _branches_around(
+        self, roots: Sequence[Root], x: float, y: float, reader: Reader
+    ) -> Iterator[tuple[Chunks | None, float]]:
+        """Of large trees: some branches at a time, from near to far, and how near those can be that are still to come."""
+        twigs = [(root, twig) for root in roots for twig in root.twigs]
+        least = np.concatenate([np.where(root.units.finite, near_to(root.units.boxes, x, y), np.nan) for root in roots])
+        order = [place for place in np.argsort(least, kind="stable").tolist() if not np.isnan(least[place])]
+        for start in range(0, len(order), _BRANCHES_AT_ONCE):
+            some, rest = order[start : start + _BRANCHES_AT_ONCE], order[start + _BRANCHES_AT_ONCE :]
+            branches = self._branches([twigs[place] for place in some], reader)
+            yield Chunks.of(branches), float(least[rest[0]]) if rest else np.inf
 
     def _ring(self, entries: pa.Table, x: float, y: float, beyond: float) -> Ring:
         names = [one.content for one in self.shape.corners]
@@ -257,11 +313,6 @@ class SpatialIndex(IndexVersion[Places]):
         )
         placed = {**dict(inside), **{one[0]: made for one, made in zip(outside, read, strict=True)}}
         return [placed[place] for place in range(len(twigs))]
-
-
-def _enough(rows: npt.NDArray[np.int64], wanted: int) -> int:
-    """So many chunks hold about twice the entries that are wanted."""
-    return max(1, min(_MOST_AT_ONCE, int(np.searchsorted(np.cumsum(rows), 2 * wanted)) + 1))
 
 
 def narrows(predicate: Predicate, columns: frozenset[Path]) -> bool:
