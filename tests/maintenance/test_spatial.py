@@ -102,7 +102,7 @@ def test_a_large_tree_is_read_branch_by_branch(
     monkeypatch.setattr(probe, "_READ_WHOLE", 0)
     monkeypatch.setattr(probe, "_BRANCHES_AT_ONCE", 1)
     (tmp_path / "t").mkdir()
-    rows = points(0, 160_000)
+    rows = points(0, 110_000)
     pq.write_table(rows, tmp_path / "t" / "0.parquet")
     LakeTable(spark, str(tmp_path / "t")).create(Spatial("place", x="x", y="y"))
     table = grebe.open(str(tmp_path / "t"))
