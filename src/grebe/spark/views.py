@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 # Seconds within which two changes of a file may leave its time as it is.
 _SETTLING_LOCAL, _SETTLING = 0.02, 2.0
-# A sum has ten digits more, and 38 are all that there are.
-_MOST_DIGITS = 28
 _ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 _SUMS = {"Sum": "sum", "Min": "min", "Max": "max"}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
@@ -229,11 +227,6 @@ class _Meant:
         name, arguments = one["function"], one["arguments"]
         kind = type_text(json.loads(one["type"]))
         sql = ", ".join(argument["sql"] for argument in arguments)
-        if name in ("Sum", "Average") and any(_too_wide(argument["type"]) for argument in arguments):
-            raise InvalidIndex(
-                f"view {self.index}: a sum of decimals of more than {_MOST_DIGITS} digits may not fit; cast them to fewer",
-                detail="VIEW_AGGREGATE",
-            )
         if one["filtered"]:
             raise InvalidIndex(
                 f"view {self.index}: an aggregate with FILTER is not stored; add its condition to GROUP BY",
@@ -247,11 +240,11 @@ class _Meant:
         elif name in ("Min", "Max"):
             self._made(one, _SUMS[name], self._kept(f"{_SUMS[name]}({sql})", kind, "", _SUMS[name]))
         elif name == "Sum" and of.startswith(_NUMBERS):
-            self._made(one, "sum", self._kept(f"sum({sql})", kind, "", "sum"))
+            self._made(one, "sum", self._kept(_summed(sql, kind), kind, "", "sum"))
         elif name == "Average" and of.startswith(_NUMBERS):
             total = self._kept(f"sum(CAST({sql} AS DOUBLE))", "double", "", "sum")
             if of.startswith("decimal"):
-                total = self._kept(f"sum({sql})", _widened(of), "", "sum")
+                total = self._kept(_summed(sql, _widened(of)), _widened(of), "", "sum")
             self._made(one, "average", total, self._kept(f"count({sql})", "long", "", "sum"))
         else:
             raise InvalidIndex(
@@ -281,9 +274,12 @@ def _distinct(keys: Sequence[Key]) -> list[Key]:
     return list(found.values())
 
 
-def _too_wide(kind: str) -> bool:
-    text = type_text(json.loads(kind))
-    return text.startswith("decimal(") and int(text.removeprefix("decimal(").partition(",")[0]) > _MOST_DIGITS
+def _summed(sql: str, kind: str) -> str:
+    """A sum that does not fit is NULL outside of ANSI mode, and would be lost among others."""
+    if not kind.startswith("decimal(38"):
+        return f"sum({sql})"
+    lost = f"CAST(raise_error('a sum does not fit {kind}') AS {kind})"
+    return f"CASE WHEN count({sql}) > 0 AND sum({sql}) IS NULL THEN {lost} ELSE sum({sql}) END"
 
 
 def _widened(decimal: str) -> str:
