@@ -223,7 +223,7 @@ def _in_spark(report: Report, spark: Any, lake: grebe.Lake, table: Path, asked: 
     runs = 5
     for what, chosen in {
         "coordinates": "count(*), avg(lon), avg(lat)",
-        "all columns": "count(*), sum(amount), max(name)",
+        "included columns": "count(*), sum(amount), max(name)",
     }.items():
         box = asked[0]
         sql = (
