@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.indexes.columns import Chosen
-from grebe.indexes.content.by_range import quoted
 from grebe.indexes.zorder import build
 from grebe.indexes.zorder.curve import along, spread
 from grebe.indexes.zorder.ranks import Stretch, ranks_of, stepped
@@ -56,9 +55,10 @@ def test_coordinates_follow_the_order_of_every_type(spark: "SparkSession", tmp_p
     types = {field.name: str(field.dataType.jsonValue()) for field in frame.schema.fields}
     columns = [Chosen((name,), types[name]) for name in KEYS]
     ranked = [ranks_of(column, steps, 64) for column, steps in zip(columns, stepped(frame, columns, 64), strict=True)]
-    told = [f"{one.sql(int)} AS {quoted('rank of ' + one.column.content)}" for one in ranked]
+    for one in ranked:
+        frame = build._along(frame, "z", [one], 6).withColumnRenamed(build._CURVE, f"rank of {one.column.content}")
     kept = f"{tmp_path}/ranked"
-    frame.selectExpr("*", *told).coalesce(1).write.parquet(kept)
+    frame.coalesce(1).write.parquet(kept)
     rows = pq.read_table(kept).to_pylist()
     for name in KEYS:
         by_value = {texts([row[name]])[0]: (row[name], row[f"rank of {name}"]) for row in rows}

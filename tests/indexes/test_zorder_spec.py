@@ -40,24 +40,24 @@ def test_hilberts_curve_is_the_one_unless_asked_otherwise() -> None:
 @pytest.mark.parametrize(
     ("given", "code", "says"),
     [
-        ({"on": ["x", "y"], "curve": "peano"}, "CURVE", "hilbert, z"),
-        ({"on": ["x", "y"], "curve": 7}, "CURVE", "hilbert, z"),
-        ({"on": []}, "COLUMNS", "on names no column"),
-        ({"on": [f"c{n}" for n in range(9)]}, "COLUMNS", "more than 8"),
-        ({"on": ["x", "tags"]}, "KEY_TYPE", "an array"),
-        ({"on": ["x", "facts"]}, "KEY_TYPE", "a map"),
-        ({"on": ["x", "home"]}, "KEY_TYPE", "A field of a struct can be named"),
-        ({"on": ["x", "nothing"]}, "UNKNOWN_COLUMN", "there are"),
-        ({"on": ["x", "X"]}, "DUPLICATE_COLUMN", "twice"),
-        ({"on": ["x", "y"], "include": "x"}, "DUPLICATE_COLUMN", "twice"),
-        ({"on": ["x", "y"], "lineage": 1}, "LINEAGE", "True or False"),
-        ({"on": ["x", "y"], "where": 7}, "WHERE", "SQL text"),
+        ({"on": ["x", "y"], "curve": "peano"}, "INVALID_INDEX_CURVE", "hilbert, z"),
+        ({"on": ["x", "y"], "curve": 7}, "INVALID_INDEX_CURVE", "hilbert, z"),
+        ({"on": []}, "INVALID_INDEX_COLUMNS", "on names no column"),
+        ({"on": [f"c{n}" for n in range(9)]}, "INVALID_INDEX_COLUMNS", "more than 8"),
+        ({"on": ["x", "tags"]}, "INVALID_INDEX_KEY_TYPE", "an array"),
+        ({"on": ["x", "facts"]}, "INVALID_INDEX_KEY_TYPE", "a map"),
+        ({"on": ["x", "home"]}, "INVALID_INDEX_KEY_TYPE", "A field of a struct can be named"),
+        ({"on": ["x", "nothing"]}, "INVALID_INDEX_UNKNOWN_COLUMN", "there are"),
+        ({"on": ["x", "X"]}, "INVALID_INDEX_DUPLICATE_COLUMN", "twice"),
+        ({"on": ["x", "y"], "include": "x"}, "INVALID_INDEX_DUPLICATE_COLUMN", "twice"),
+        ({"on": ["x", "y"], "lineage": 1}, "INVALID_INDEX_LINEAGE", "True or False"),
+        ({"on": ["x", "y"], "where": 7}, "INVALID_INDEX_WHERE", "SQL text"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, Any], code: str, says: str) -> None:
     with pytest.raises(InvalidIndex, match=says) as refused:
         spec_of(grebe.ZOrder("i", **given))
-    assert refused.value.code == f"INVALID_INDEX_{code}"
+    assert refused.value.code == code
 
 
 def test_a_table_must_leave_grebes_names_alone() -> None:

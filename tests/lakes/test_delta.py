@@ -179,3 +179,22 @@ def test_columns_mapped_by_id_are_refused(served: Served, folder: Path) -> None:
         grebe.open(made.path)
     with pytest.raises(Unsupported, match="by their ids"):
         served.lake.table(made.path)
+
+
+def test_a_view_answers_for_what_is_not_deleted(served: Served, folder: Path) -> None:
+    made, other = Made(served, folder), Made(served, folder)
+    view = f"SELECT part_a, count(*) AS n, max(name) AS last FROM delta.`{made.path}` GROUP BY part_a"
+    table = served.lake.table(made.path)
+    table.create(grebe.View("v", view))
+    query = "SELECT substr(part_a, 4) AS p, count(*), max(name) FROM {0} WHERE part_a IS NOT NULL GROUP BY 1"
+    assert made.same(query).used == ["v"]
+    made.run("DELETE FROM {0} WHERE id IN (77, 78, 79)")
+    made.insert(300, 340)
+    made.same(query)
+    made.run("OPTIMIZE {0}")
+    table.refresh()
+    assert made.same(query).used == ["v"]
+    joined = f"SELECT count(*) AS n FROM delta.`{made.path}` a JOIN delta.`{other.path}` b ON a.id = b.id"
+    with pytest.raises(Unsupported, match="is a lake table; create the view on that one") as refused:
+        table.create(grebe.View("w", joined))
+    assert refused.value.code == "UNSUPPORTED_VIEW_TABLES"

@@ -18,6 +18,8 @@ ARGUMENTS: dict[Code, dict[str, Any]] = {
     Code.EXCLUDED: {"by": "lake.only or a hint"},
     Code.READ_DIFFERENTLY: {"differs": ["options header", "time zones"]},
     Code.COL_SCHEMA_MISMATCH: {"columns": ["l_tax"]},
+    Code.NOT_ANSWERED: {"what": "column l_tax"},
+    Code.BASE_CHANGED: {"table": "orders"},
     Code.MISSING_REQUIRED_COL: {"columns": ["l_tax", "l_comment"]},
     Code.PARTIAL_NOT_IMPLIED: {"columns": ["l_shipdate"]},
     Code.HYBRID_OFF: {"appended": 3, "deleted": 1},

@@ -205,6 +205,13 @@ def test_what_no_view_can_store_is_refused(served: Served, lake: Path) -> None:
     assert not served.lake.table(str(lake / "sales")).indexes()
 
 
+def test_a_table_that_no_index_reads_is_named(served: Served, lake: Path) -> None:
+    query = f"SELECT shop, count(*) AS n FROM sales JOIN binaryFile.`{lake / 'lands'}` ON length > shop GROUP BY shop"
+    with pytest.raises(grebe.InvalidIndex, match=r"lands cannot be read by an index \(UNSUPPORTED_FORMAT\)") as refused:
+        create(served, lake, query)
+    assert refused.value.code == "INVALID_INDEX_VIEW_TABLE"
+
+
 def test_temporary_views_and_functions_of_users_are_refused(served: Served, lake: Path) -> None:
     table = served.lake.table(str(lake / "sales"))
     with pytest.raises(grebe.InvalidIndex, match="the temporary view sales") as refused:
