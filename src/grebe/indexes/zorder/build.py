@@ -31,6 +31,7 @@ OWN_NAMES = "_grebe_"
 _CURVE = "_grebe_curve"
 _KEY = Chosen((_CURVE,), "long")
 _ADDRESS = "_grebe_address"
+_PLACE = "_grebe_place"
 _STEP = "_grebe_step"
 _PAGE_ROWS = 1_000
 """A box meets the fewer rows the smaller pages are; these were seen to cost 1% more bytes than pages of 4,000 rows, and boxes of
@@ -110,12 +111,16 @@ def _along(frame: "DataFrame", curve: str, ranked: Sequence[Ranks], levels: int)
     """With one column more: the number of each row's cell along the curve."""
     if not ranked:
         return frame.withColumn(_CURVE, functions.lit(0).cast("long"))
-    count = len(ranked)
-    codes = [spread(np.arange(1 << levels), place, count, levels).tolist() for place in range(count)]
-    address = " | ".join(one.sql(codes[place].__getitem__) for place, one in enumerate(ranked))
+    names, count = frame.columns, len(ranked)
+    places = [f"{_PLACE}{number}" for number in range(count)]
+    frame = frame.withColumns({place: functions.lit(0) for place in places})
+    for step in range(max(one.steps for one in ranked)):
+        halved = {at: one.halved(at, step) for at, one in zip(places, ranked, strict=True) if step < one.steps}
+        frame = frame.withColumns({place: functions.expr(sql) for place, sql in halved.items()})
+    codes = [spread(np.arange(1 << levels), column, count, levels).tolist() for column in range(count)]
+    address = " | ".join(one.code(places[column], codes[column].__getitem__) for column, one in enumerate(ranked))
     if curve == "z" or count == 1:
-        return frame.withColumn(_CURVE, functions.expr(address))
-    names = frame.columns
+        return frame.select(*map(column_named, names), functions.expr(address).alias(_CURVE))
     known = turns(count)
     mask = (1 << known.bits) - 1
     table = f"CAST(split('{','.join(map(str, known.table.tolist()))}', ',') AS ARRAY<BIGINT>)"

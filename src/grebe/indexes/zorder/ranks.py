@@ -2,7 +2,8 @@
 
 A sample of the column, in Spark's own order, is cut at even steps: the values there are *separators*, and where one occurs several
 times its stretch is as much wider. A value's coordinate is the middle of the stretch that it falls into. NULL comes before all
-values. In Spark a coordinate is found by a tree of comparisons, so that its order is Spark's, whatever the type.
+values. In Spark a coordinate is found by halving: comparisons with constants, so that its order is Spark's, whatever the type. One
+expression of all comparisons would be more code than Java's compiler takes on.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,18 +42,25 @@ class Ranks:
         """Whether they tell any two rows apart."""
         return len({self.nulls, *(one.cell for one in self.stretches)}) > 1
 
-    def sql(self, code: Callable[[int], int]) -> str:
-        """The code of the coordinate of a row's value."""
-        name = quoted(self.column.content)
+    @property
+    def steps(self) -> int:
+        """How often the stretches are halved until one is left."""
+        return (len(self.stretches) - 1).bit_length()
 
-        def among(stretches: Sequence[Stretch]) -> str:
-            if len(stretches) == 1:
-                return f"{code(stretches[0].cell)}L"
-            middle = len(stretches) // 2
-            below, above = among(stretches[:middle]), among(stretches[middle:])
-            return f"CASE WHEN {name} >= {stretches[middle].start} THEN {above} ELSE {below} END"
+    def halved(self, place: str, step: int) -> str:
+        """The number of the stretch of a row's value, to one more bit; `place` is what the steps before have found."""
+        bit = 1 << self.steps - 1 - step
+        # Beyond the last there is NULL, which no value is above.
+        starts = [one.start or "NULL" for one in self.stretches] + ["NULL"] * ((1 << self.steps) - len(self.stretches))
+        beyond = f"{quoted(self.column.content)} >= element_at(array({', '.join(starts)}), {place} + {bit + 1})"
+        return f"IF({beyond}, {place} + {bit}, {place})"
 
-        return f"CASE WHEN {name} IS NULL THEN {code(self.nulls)}L ELSE {among(self.stretches)} END"
+    def code(self, place: str, code: Callable[[int], int]) -> str:
+        """The code of the coordinate of a row whose value is in the stretch at this place."""
+        codes = ", ".join(f"{code(one.cell)}L" for one in self.stretches)
+        return (
+            f"IF({quoted(self.column.content)} IS NULL, {code(self.nulls)}L, element_at(array({codes}), {place} + 1))"
+        )
 
 
 def ranks_of(column: Chosen, steps: Sequence[str | None], cells: int) -> Ranks:
