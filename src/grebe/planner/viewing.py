@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+import numpy as np
+
 from grebe.config import Config
 from grebe.indexes.kind import Copy
+from grebe.indexes.view.build import is_of_all_files
 from grebe.indexes.view.definition import Base, Definition
 from grebe.planner.candidates import Refusal, differences, files_refused, ruled_out
 from grebe.planner.content import content_of
@@ -17,6 +20,7 @@ from grebe.planner.reasons import RANK, Code, Reason
 from grebe.planner.shapes import children
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.planner.views import Block, Match, Missing, answers
+from grebe.predicate.bounds import Numbers
 
 _COLUMNAR = "parquet"
 
@@ -29,6 +33,8 @@ class _Candidate:
     index: KnownIndex
     copy: Copy
     coverage: Coverage
+    content: Numbers
+    """Positions of the content files that are read."""
     match: Match
 
 
@@ -81,7 +87,7 @@ class Viewing:
             index=one.index.name,
             table=one.table.uri,
             copy=one.copy,
-            content=tuple(range(len(one.copy.content))),
+            content=tuple(one.content.tolist()),
             buckets=0,
             ordered=False,
             drop=one.coverage.drop,
@@ -142,21 +148,20 @@ class Viewing:
         refused = files_refused(covered, copy, self._config, refuse)
         if refused is not None:
             return refused
-        return _Candidate(block, relation, table, index, copy, covered, match)
+        return _Candidate(block, relation, table, index, copy, covered, _content(copy, definition, covered), match)
 
     def _different(self, relation: Relation, definition: Definition, place: int, refuse: Refusal) -> Reason | None:
         return differences(definition.bases[place].reading, relation.reading, sorted(definition.reads(place)), refuse)
 
     def _cost(self, one: _Candidate) -> float:
-        content = content_of(one.copy)
-        meter = self._meter
-        tasks = meter.scan_tasks(content.bytes, content.files)
+        content, meter = content_of(one.copy), self._meter
+        held_bytes, held_rows = int(content.sizes[one.content].sum()), int(content.rows[one.content].sum())
         held = meter.scan(
-            content.bytes,
-            content.row_count,
+            held_bytes,
+            held_rows,
             len(one.copy.columns),
-            content.files,
-            tasks,
+            len(one.content),
+            meter.scan_tasks(held_bytes, len(one.content)),
             meter.byte_rate(_COLUMNAR),
             meter.open_rate(one.table.uri),
         )
@@ -189,6 +194,15 @@ class Viewing:
                 return node
             pending = [*children(node), *pending]
         return None
+
+
+def _content(copy: Copy, definition: Definition, covered: Coverage) -> Numbers:
+    """The groups of all files where no file is to be left out, those of each file otherwise."""
+    everything = content_of(copy).everything
+    if not definition.grouped:
+        return everything
+    of_all = np.array([is_of_all_files(path) for path in copy.content["path"].to_pylist()], np.bool_)
+    return everything[~of_all if covered.drop else of_all]
 
 
 def _place(relation: Relation, bases: Sequence[Base], first: Relation) -> int | None:

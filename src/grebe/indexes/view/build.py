@@ -1,6 +1,11 @@
-"""The rows of a view in Spark: DataFrame in, DataFrame out. One row for each group of each file, so that a file that is gone can be
-left out, and one that is new only adds rows."""
+"""The rows of a view in Spark: DataFrame in, DataFrame out.
 
+A view that groups has its groups twice: as a row for each group of each file, so that a file that is gone can be left out, and as a
+row for each group of all files of a run, which are far fewer, and are read while no file is gone. Those have no file, and lie in
+the first partition, all others in the rest.
+"""
+
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -8,28 +13,37 @@ from grebe.indexes.classic import functions
 from grebe.indexes.content.by_range import column
 from grebe.indexes.content.copied import WRITER
 from grebe.indexes.content.parts import parts_for
+from grebe.indexes.content.ranges import numbers_landing_in
 from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
-from grebe.indexes.view.definition import Definition
+from grebe.indexes.view.definition import Definition, Measure
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _ROWS_PER_FILE = 4_000_000
 _FIRST = "t0"
+_WHOLE = "_grebe_whole"
+_OF_FIRST_PARTITION = re.compile(r"_0+\.gix$")
 
 
-def arrange(index: str, definition: Definition, rows: Rows) -> Arranged:
+def arrange(definition: Definition, rows: Rows) -> Arranged:
     derived = rows_of(definition, rows.frame(), [rows.other(one) for one in definition.bases[1:]])
-    fields = [*definition.fields, (FILE_COLUMN, "integer")]
-    older = rows.older(fields)
-    whole = derived if older is None else derived.unionByName(older)
-    keys = [one.name for one in definition.keys]
+    older = rows.older([*definition.fields, (FILE_COLUMN, "integer")])
+    if older is not None:
+        derived = derived.unionByName(older.where(column(FILE_COLUMN).isNotNull()))
     parts = parts_for(rows.facts.bytes_of([(name,) for name in sorted(definition.reads())]))
+    grouped = definition.grouped
+    laid = _laid(_with_groups_of_all_files(definition, derived), parts) if grouped else derived.repartition(parts)
     return Arranged(
-        frame=whole.coalesce(parts).sortWithinPartitions(*map(column, keys)),
+        frame=laid.sortWithinPartitions(*(column(one.name) for one in definition.keys)),
         options={**WRITER, "maxRecordsPerFile": str(_ROWS_PER_FILE)},
         properties={"layout": {"buckets": 0, "bucket_by": [], "sort_by": [], "reason": "as the query groups its rows"}},
     )
+
+
+def is_of_all_files(path: str) -> bool:
+    """Whether a content file of a view that groups holds the groups of all files."""
+    return _OF_FIRST_PARTITION.search(path) is not None
 
 
 def rows_of(definition: Definition, frame: "DataFrame", others: "Sequence[DataFrame]") -> "DataFrame":
@@ -46,3 +60,35 @@ def rows_of(definition: Definition, frame: "DataFrame", others: "Sequence[DataFr
     measures = [functions.expr(one.sql).alias(one.name) for one in definition.measures]
     names = [column(name) for name, _ in definition.fields]
     return joined.groupBy(*keys, file).agg(*measures).select(*names, column(FILE_COLUMN))
+
+
+def _with_groups_of_all_files(definition: Definition, fine: "DataFrame") -> "DataFrame":
+    whole = functions.explode(functions.array(functions.lit(False), functions.lit(True))).alias(_WHOLE)
+    twice = fine.select("*", whole).withColumn(
+        FILE_COLUMN, functions.when(~functions.col(_WHOLE), functions.col(FILE_COLUMN))
+    )
+    keys = [column(one.name) for one in definition.keys]
+    merged = [_merged(one).alias(one.name) for one in definition.measures]
+    return twice.groupBy(*keys, column(FILE_COLUMN)).agg(*merged)
+
+
+def _merged(measure: Measure) -> "Column":
+    own = column(measure.name)
+    if measure.merge != "sum":
+        return functions.min(own) if measure.merge == "min" else functions.max(own)
+    total = functions.sum(own).cast(measure.type)
+    if not measure.type.startswith("decimal"):
+        return total
+    # Outside of ANSI mode a sum that does not fit is NULL, and would be lost among others.
+    lost = (functions.count(own) > 0) & total.isNull()
+    problem = functions.raise_error(functions.lit(f"a sum does not fit {measure.type}")).cast(measure.type)
+    return functions.when(lost, problem).otherwise(total)
+
+
+def _laid(frame: "DataFrame", parts: int) -> "DataFrame":
+    first, *others = (int(number) for number in numbers_landing_in(parts + 1))
+    place = functions.pmod(functions.hash(*map(column, frame.columns)), functions.lit(parts)) + functions.lit(1)
+    number = functions.element_at(functions.array(*map(functions.lit, others)), place)
+    return frame.repartition(
+        parts + 1, functions.when(column(FILE_COLUMN).isNull(), functions.lit(first)).otherwise(number)
+    )

@@ -71,7 +71,7 @@ class View:
         return self._known.reads()
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
-        return arrange(self.name, self._known, rows)
+        return arrange(self._known, rows)
 
     def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
         return describe(self.name, spec, folder, store)
