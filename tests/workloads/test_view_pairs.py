@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 QUERIES = 50
 AT_ONCE = 25
-# Compiling plans of a few rows takes longer than running them.
+# Compiling plans of a few rows, and starting tasks for them, takes longer than running them.
 SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.openCostInBytes": "0",
 }
 
 
