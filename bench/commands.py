@@ -79,4 +79,6 @@ def _command(program: str, line: Sequence[str], environment: Mapping[str, str]) 
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True)
+    # Packages are compiled when they are installed; a checkout is by its first run, unless somebody has switched that off.
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(command, env={**compiled, **environment}, check=True, capture_output=True)
