@@ -147,6 +147,21 @@ def test_rows_that_are_not_grouped_are_stored_too(served: Served, lake: Path) ->
     served.same("SELECT day FROM sales JOIN shops ON shop = id WHERE price > 50")
 
 
+def test_narrower_conditions_are_answered_too(served: Served, lake: Path) -> None:
+    create(
+        served,
+        lake,
+        "SELECT price, day, count(*) AS n FROM sales WHERE price > 100 AND day IS NOT NULL GROUP BY price, day",
+    )
+    served.same(
+        "SELECT day, count(*) FROM sales WHERE price BETWEEN 200 AND 500 AND day = '2024-01-02' GROUP BY day", "v"
+    )
+    served.same("SELECT count(*) FROM sales WHERE (price = 300 OR price > 500) AND day > '2024'", "v")
+    served.same("SELECT count(*) FROM sales WHERE price > 99 AND day IS NOT NULL")
+    served.same("SELECT count(*) FROM sales WHERE price > 200")
+    served.same("SELECT count(*) FROM sales WHERE (price = 300 OR day > '2024-01-01') AND day IS NOT NULL")
+
+
 def test_a_refresh_adds_the_groups_of_new_files(served: Served, lake: Path) -> None:
     made = create(served, lake, BY_SHOP_AND_DAY)
     write_more(served, lake)

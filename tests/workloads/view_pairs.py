@@ -52,6 +52,19 @@ _CONDITIONS = (
     "a % 3 = 1",
     "month(d) = 3",
 )
+_NARROWER = {
+    "a > 2": ("a > 4", "a = 5", "a IN (4, 6)", "a >= 2"),
+    "a IN (1, 3, 5)": ("a = 3", "a IN (1, 5)", "a IN (1, 2)"),
+    "a BETWEEN 1 AND 6": ("a BETWEEN 2 AND 4", "a = 6", "a > 1"),
+    "b = 'two'": ("b <=> 'two'", "b IN ('two')"),
+    "b <> 'two'": ("b = 'one'", "b > 'two'"),
+    "b IS NOT NULL": ("b = 'one'", "b LIKE 't%'", "b <=> 'two'"),
+    "b LIKE 't%'": ("b LIKE 'th%'", "b = 'two'"),
+    "d >= DATE'2024-03-01'": ("d > DATE'2024-03-01'", "d = DATE'2024-05-10'", "d >= DATE'2024-02-01'"),
+    "x > 1": ("x > 3", "x = 2", "x >= 1"),
+    "p < 50": ("p < 20", "p <= 50", "p = 12.5"),
+}
+"""What may stand in a query for a condition of its view: mostly less, sometimes a little more."""
 _SHOP_CONDITIONS = ("town <> 'Ulm'", "land = 2", "town IS NOT NULL", "land < a")
 
 
@@ -146,7 +159,7 @@ def _query(chance: random.Random, shape: _Shape, columns: list[str]) -> str:
     near = chance.random() < 0.85
     keys = list(_some(chance, shape.keys, 0, len(shape.keys)))
     measures = list(_some(chance, shape.measures, 1, 3)) if shape.measures else []
-    conditions = list(shape.conditions)
+    conditions = [chance.choice((one, one, *_NARROWER.get(one, ()))) for one in shape.conditions]
     if chance.random() < 0.5:
         conditions += [_about(chance, key) for key in _some(chance, shape.keys, 1, 2)]
     if chance.random() < 0.2 and keys:

@@ -170,6 +170,8 @@ final class Block {
     }
     json.endList().key("conjuncts").list();
     conjuncts.forEach(tree::write);
+    json.endList().key("predicates").list();
+    conjuncts.forEach(each -> Expressions.write(json, each));
     json.endList().key("groups");
     if (groups == null) {
       json.nothing();

@@ -46,7 +46,7 @@ def understood(text: str, reading: Reading, case_sensitive: bool, time_zone: str
         )
     if isinstance(condition, Constant):
         raise InvalidIndex(f"index {index}: where: the condition is {to_sql(condition)} in every row", detail="WHERE")
-    for cast in _unsure_casts(condition):
+    for cast in unsure_casts(condition):
         raise InvalidIndex(
             f"index {index}: where: {to_sql(cast)} depends on the settings of a session; compare the column with a constant of its "
             "own type",
@@ -72,7 +72,7 @@ def _fields(reading: Reading) -> Iterator[Field]:
             yield Field(column.name, OTHER)
 
 
-def _unsure_casts(condition: Predicate) -> Iterator[Cast]:
+def unsure_casts(condition: Predicate) -> Iterator[Cast]:
     """Casts that can fail, or that look at the session's time zone."""
     for node in walk(condition):
         if isinstance(node, Cast) and not _always_exact(type_of(node.term), node.to):

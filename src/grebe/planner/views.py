@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from grebe.indexes.view.definition import Definition
+from grebe.indexes.view.definition import Condition, Definition
 from grebe.indexes.view.trees import Tree, children, columns_in, is_column, name_of, renumbered, text_of
+from grebe.planner.implication import implies
+from grebe.predicate.tree import And, Predicate
 
 Taken: TypeAlias = tuple[Any, ...]
 """[path, what, column…]: the part of an expression at that path is a column of the view, or made of some of them."""
@@ -30,9 +32,11 @@ class Block:
     groups: tuple[Tree, ...] | None
     """None if nothing is grouped."""
     outputs: tuple[Tree, ...]
+    predicates: tuple[Predicate, ...] = ()
+    """The conjuncts as far as they are understood, over columns as `definition.column_of` names them."""
 
     @classmethod
-    def of(cls, number: int, described: Mapping[str, Any]) -> "Block":
+    def of(cls, number: int, described: Mapping[str, Any], predicates: Sequence[Predicate]) -> "Block":
         groups = described["groups"]
         return cls(
             number,
@@ -40,6 +44,7 @@ class Block:
             tuple(described["conjuncts"]),
             None if groups is None else tuple(groups),
             tuple(tree for _, tree in described["outputs"]),
+            tuple(predicates),
         )
 
 
@@ -108,9 +113,14 @@ class _Answer:
         texts = {text_of(tree) for tree in asked}
         held = {text_of(one.tree) for one in self._definition.where}
         for condition in self._definition.where:
-            if text_of(condition.tree) not in texts and not _follows(condition.tree, asked):
+            if text_of(condition.tree) not in texts and not self._follows(condition, block):
                 raise _Unanswered(f"rows that do not meet {condition.sql}")
         return tuple((place, self._said(tree, "")) for place, tree in enumerate(asked) if text_of(tree) not in held)
+
+    def _follows(self, condition: Condition, block: Block) -> bool:
+        """Whether a condition of the view holds wherever all of the block's do."""
+        known = self._definition.predicate(condition)
+        return known is not None and implies(And(block.predicates), known)
 
     def _said(self, tree: Tree, path: str) -> tuple[Taken, ...]:
         """The parts of an expression that are taken from the view."""
@@ -148,25 +158,3 @@ class _Answer:
 def _is_distinct(aggregate: Tree) -> bool:
     """Its fields are the function, the mode, whether it is distinct, and more."""
     return str(aggregate[0]).split(",")[2] == "true"
-
-
-def _follows(condition: Tree, asked: Sequence[Tree]) -> bool:
-    """Whether a condition holds wherever all of these do. `x IS NOT NULL` follows from whatever compares x."""
-    if name_of(condition) != "IsNotNull":
-        return False
-    column = text_of(children(condition)[0])
-    return any(
-        name_of(one) in _NOT_OF_NULL and any(text_of(child) == column for child in children(one)) for one in asked
-    )
-
-
-_NOT_OF_NULL = (
-    "EqualTo",
-    "LessThan",
-    "LessThanOrEqual",
-    "GreaterThan",
-    "GreaterThanOrEqual",
-    "In",
-    "InSet",
-    "StartsWith",
-)

@@ -18,6 +18,7 @@ from grebe.files import FileIds
 from grebe.formats import Column, Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.formats.spark_types import type_json
+from grebe.indexes.view.definition import column_of
 from grebe.planner.choose import choose
 from grebe.planner.decision import Decision
 from grebe.planner.inquiry import Inquiry
@@ -27,7 +28,7 @@ from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.planner.views import Block
 from grebe.predicate.tree import TRUE
 from grebe.spark import readings, rewrite
-from grebe.spark.read_expressions import one_of
+from grebe.spark.read_expressions import one_of, predicate, type_of_json
 from grebe.spark.read_plan import SETTINGS, read_plan
 from grebe.spark.shim import Shim
 from grebe.spark.tables import NOTHING_SECONDS, Found, Tables
@@ -114,13 +115,21 @@ class Planning:
         joined = {base.uri for view in views if view is not None for base in view.bases[1:]}
         found = [one.number for one in query.relations if {one.table, one.root} & joined]
         relations = list(query.relations)
+        columns = {
+            attribute: (column_of(relations[number].table or relations[number].root, name), type_of_json(kind))
+            for number, described in enumerate(asked["relations"])
+            for attribute, name, kind in described["output"]
+        }
         for number in found:
             if relations[number].table is None:
                 relations[number] = _read(relations[number], asked["relations"][number], asked["settings"])
         return replace(
             query,
             relations=tuple(relations),
-            blocks=tuple(Block.of(place, block) for place, block in enumerate(blocks)),
+            blocks=tuple(
+                Block.of(place, block, [predicate(each, columns) for each in block["predicates"]])
+                for place, block in enumerate(blocks)
+            ),
             digests={number: str(self._shim.bridge.digest(question, number)) for number in found},
         )
 

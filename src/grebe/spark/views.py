@@ -9,10 +9,15 @@ from grebe.clock import SYSTEM, Clock
 from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
 from grebe.files import canonical_uri
 from grebe.formats.spark_types import type_text
-from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure
+from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure, column_of
 from grebe.indexes.view.trees import text_of
+from grebe.indexes.where import unsure_casts
+from grebe.predicate.normalise import normalise
+from grebe.predicate.text import to_sql
+from grebe.predicate.tree import opaque_terms
 from grebe.spark import readings
 from grebe.spark.conditions import condition_of
+from grebe.spark.read_expressions import predicate, type_of_json
 from grebe.spark.shim import Shim, load
 
 if TYPE_CHECKING:
@@ -196,7 +201,10 @@ class _Meant:
                 more = self._measure(one)
                 keys += [key for key in more if text_of(key.tree) not in {text_of(other.tree) for other in keys}]
             keys = keys or [Key("everything", ["Literal(1)", '"integer"'], "1", "integer")]
-        where = [Condition(tree, sql) for tree, sql in zip(block["conjuncts"], self.said["where"], strict=True)]
+        where = [
+            Condition(tree, sql, self._holds(asked))
+            for tree, sql, asked in zip(block["conjuncts"], self.said["where"], block["predicates"], strict=True)
+        ]
         return Definition(
             text,
             self.bases,
@@ -207,6 +215,15 @@ class _Meant:
             tuple(self.functions),
             self.settings,
         )
+
+    def _holds(self, asked: list[Any]) -> str:
+        columns = {
+            attribute: (column_of(base.uri, name), type_of_json(kind))
+            for base, described in zip(self.bases, self.said["relations"], strict=True)
+            for attribute, name, kind in described["output"]
+        }
+        known = normalise(predicate(asked, columns))
+        return "" if opaque_terms(known) or any(unsure_casts(known)) else to_sql(known)
 
     def _names(self, block: Mapping[str, Any]) -> dict[str, str]:
         """What the query calls its columns."""

@@ -2,14 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from grebe.errors import CorruptIndex
-from grebe.formats import Reading
+from grebe.formats import Column, Reading
+from grebe.indexes import where
 from grebe.indexes.view.trees import Tree, columns_in
+from grebe.predicate.tree import Predicate
 
 ROWS = "count_of_rows"
 """Of a view that groups: how many rows a group has."""
+
+
+def column_of(uri: str, name: str) -> str:
+    """What conditions over several tables call a column."""
+    return f"{uri}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,8 @@ class Base:
 class Condition:
     tree: Tree
     sql: str
+    holds: str = ""
+    """The same as a predicate over columns that are named by `column_of`, as text; empty if it is none that could be told so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +98,20 @@ class Definition:
         """Columns of one of the tables."""
         return frozenset(name for tree in self.trees for number, name in columns_in(tree) if number == table)
 
+    def predicate(self, condition: Condition) -> Predicate | None:
+        """What is understood of a condition."""
+        if not condition.holds:
+            return None
+        columns = tuple(
+            (column_of(base.uri, one.name), one.type) for base in self.bases for one in base.reading.columns
+        )
+        return _recalled(condition.holds, columns)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "text": self.text,
             "bases": [{"uri": one.uri, "reading": one.reading.to_dict(), "files": one.files} for one in self.bases],
-            "where": [{"tree": one.tree, "sql": one.sql} for one in self.where],
+            "where": [{"tree": one.tree, "sql": one.sql, "holds": one.holds} for one in self.where],
             "keys": [{"name": one.name, "tree": one.tree, "sql": one.sql, "type": one.type} for one in self.keys],
             "grouped": self.grouped,
             "measures": [
@@ -112,7 +131,7 @@ class Definition:
                 bases=tuple(
                     Base(one["uri"], Reading.from_dict(one["reading"]), one["files"]) for one in known["bases"]
                 ),
-                where=tuple(Condition(one["tree"], one["sql"]) for one in known["where"]),
+                where=tuple(Condition(one["tree"], one["sql"], one["holds"]) for one in known["where"]),
                 keys=tuple(Key(one["name"], one["tree"], one["sql"], one["type"]) for one in known["keys"]),
                 grouped=known["grouped"],
                 measures=tuple(
@@ -127,3 +146,9 @@ class Definition:
             raise CorruptIndex(
                 f"what the log says of view {index} does not fit together ({lacking}); create it anew", detail="SPEC"
             ) from lacking
+
+
+@lru_cache(maxsize=256)
+def _recalled(text: str, columns: tuple[tuple[str, str], ...]) -> Predicate:
+    reading = Reading("parquet", (), tuple(Column(name, kind) for name, kind in columns))
+    return where.recalled(text, reading)
