@@ -61,8 +61,9 @@ def _lake_settings(folder: Path) -> dict[str, str]:
                 "spark.sql.catalog.ice": f"{iceberg}SparkCatalog",
                 "spark.sql.catalog.ice.type": "hadoop",
                 "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
-                # Few files do not need fifty tasks to list them.
+                # Few files do not need fifty tasks to list them, and VACUUM not ten thousand.
                 "spark.databricks.delta.snapshotPartitions": "1",
+                "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             }
         case "3.5":
             return {
