@@ -8,22 +8,17 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import where
 from grebe.indexes.content import copied
-from grebe.indexes.content.checks import faults_of
-from grebe.indexes.content.copies import copy_of
-from grebe.indexes.content.directory import describe
+from grebe.indexes.content.standing_in import StandsIn
 from grebe.indexes.covering.build import arrange
-from grebe.indexes.faults import Fault
-from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
-from grebe.log.entry import ContentFile, IndexSpec
-from grebe.log.states import IndexState
+from grebe.indexes.kind import Arranged, Kind, Rows
+from grebe.log.entry import IndexSpec
 from grebe.predicate.tree import Predicate
-from grebe.store.protocol import Store
 
 MOST_BUCKETS = 65_536
 
 
 @dataclass(frozen=True)
-class Covering:
+class Covering(StandsIn):
     """A copy of the columns `on` and `include`, laid out by `on`.
 
     `buckets`: so many hash buckets; 0: sorted as a whole; None: chosen from the data. `where`: only the rows of which this is true.
@@ -59,21 +54,6 @@ class Covering:
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
-
-    def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
-        return describe(self.name, spec, folder, store)
-
-    @staticmethod
-    def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
-        return faults_of(index, store, deep)
-
-    @staticmethod
-    def copy_of(index: IndexState, store: Store) -> Copy:
-        return copy_of(index, store)
-
-    @staticmethod
-    def pruner_of(index: IndexState, store: Store) -> Pruner | None:
-        return None
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

@@ -5,21 +5,19 @@ from typing import Any, ClassVar
 
 from grebe.errors import InvalidIndex
 from grebe.formats import Column, Reading
-from grebe.indexes.content.checks import faults_of
 from grebe.indexes.content.copies import copy_of
-from grebe.indexes.content.directory import describe
-from grebe.indexes.faults import Fault
-from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
+from grebe.indexes.content.standing_in import StandsIn
+from grebe.indexes.kind import Arranged, Copy, Kind, Rows
 from grebe.indexes.view.build import arrange
 from grebe.indexes.view.definition import Definition
-from grebe.log.entry import ContentFile, IndexSpec
+from grebe.log.entry import IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.text import column_sql
 from grebe.store.protocol import Store
 
 
 @dataclass(frozen=True)
-class View:
+class View(StandsIn):
     """The rows of a query over this table, and maybe others: `query` is its SQL, or a DataFrame.
 
     Queries that it answers use it by themselves: they need not name it.
@@ -73,20 +71,9 @@ class View:
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self._known, rows)
 
-    def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
-        return describe(self.name, spec, folder, store)
-
-    @staticmethod
-    def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
-        return faults_of(index, store, deep)
-
     @staticmethod
     def copy_of(index: IndexState, store: Store) -> Copy:
         return replace(copy_of(index, store), definition=_recalled(index.name, index.spec))
-
-    @staticmethod
-    def pruner_of(index: IndexState, store: Store) -> Pruner | None:
-        return None
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

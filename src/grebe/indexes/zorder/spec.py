@@ -8,23 +8,18 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import where
 from grebe.indexes.content import copied
-from grebe.indexes.content.checks import faults_of
-from grebe.indexes.content.copies import copy_of
-from grebe.indexes.content.directory import describe
-from grebe.indexes.faults import Fault
-from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
+from grebe.indexes.content.standing_in import StandsIn
+from grebe.indexes.kind import Arranged, Kind, Rows
 from grebe.indexes.zorder.build import OWN_NAMES, arrange
 from grebe.indexes.zorder.curve import CURVES
-from grebe.log.entry import ContentFile, IndexSpec
-from grebe.log.states import IndexState
+from grebe.log.entry import IndexSpec
 from grebe.predicate.tree import Predicate
-from grebe.store.protocol import Store
 
 MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True)
-class ZOrder:
+class ZOrder(StandsIn):
     """A copy of the columns `on` and `include`, its rows along a curve through all columns `on`: for ranges of any of them.
 
     `curve`: `hilbert`, or `z`. `where`: only the rows of which this is true. Without `lineage` it cannot tell rows of files that
@@ -75,21 +70,6 @@ class ZOrder:
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
-
-    def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
-        return describe(self.name, spec, folder, store)
-
-    @staticmethod
-    def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
-        return faults_of(index, store, deep)
-
-    @staticmethod
-    def copy_of(index: IndexState, store: Store) -> Copy:
-        return copy_of(index, store)
-
-    @staticmethod
-    def pruner_of(index: IndexState, store: Store) -> Pruner | None:
-        return None
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:
