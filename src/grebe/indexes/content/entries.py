@@ -1,13 +1,17 @@
 """What kinds share that keep one entry a row, with its place: whether records can be found again, how their rows are taken, and how
 entries are cut into the small row groups (*chunks*) that a lookup reads one of."""
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import Any
 
 import pyarrow as pa
 
 from grebe.errors import Unsupported
 from grebe.formats import Reading, format_named
+from grebe.indexes import columns
+from grebe.indexes.columns import Chosen
 from grebe.indexes.kind import LocatedRows, Rows, locator_columns
+from grebe.log.entry import IndexSpec
 
 FILE_ROWS = 1_000_000
 """What is known of the chunks of a file is read as a whole, and must stay about a megabyte."""
@@ -32,10 +36,32 @@ def why_not_located(reading: Reading, names: Set[str]) -> str | None:
     return None
 
 
-def taken(rows: Rows, columns: Collection[str], locators: Sequence[str], file_level: str | None) -> LocatedRows:
+def spec_of(
+    kind: str, on: Sequence[Chosen], include: Sequence[Chosen], reading: Reading, properties: Mapping[str, Any]
+) -> IndexSpec:
+    """What the log remembers of a kind that keeps an entry of every row."""
+    every = (*on, *include)
+    file_level = why_not_located(reading, {column.path[0] for column in every})
+    return IndexSpec(
+        kind=kind,
+        columns=tuple(column.name for column in on),
+        properties={
+            **properties,
+            "include": [column.name for column in include],
+            "buckets": 0,
+            "lineage": True,
+            "where": None,
+            "locators": [] if file_level else list(locator_columns(reading.format)),
+            "file_level": file_level,
+            "reading": columns.restricted(reading, [column.path for column in every]).to_dict(),
+        },
+    )
+
+
+def taken(rows: Rows, names: Collection[str], locators: Sequence[str], file_level: str | None) -> LocatedRows:
     """The rows with their places, if these can be told, or why not."""
     if locators:
-        return rows.located(columns)
+        return rows.located(names)
     return LocatedRows(rows.frame(again=parts_for(rows.facts.rows) > 1), (), file_level=file_level)
 
 

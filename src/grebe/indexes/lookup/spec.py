@@ -7,13 +7,13 @@ from typing import ClassVar
 from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns
+from grebe.indexes.content import entries
 from grebe.indexes.content.checks import faults_of
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.directory import describe
-from grebe.indexes.content.entries import why_not_located
 from grebe.indexes.content.shape import shape_of
 from grebe.indexes.faults import Fault
-from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows, locator_columns
+from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
 from grebe.indexes.lookup.build import arrange
 from grebe.indexes.lookup.probe import LookupIndex
 from grebe.log.entry import ContentFile, IndexSpec
@@ -47,21 +47,7 @@ class Lookup:
         columns.require_no_clash((*on, *include), reading, self.name)
         columns.require_keys(on, self.name)
         columns.require_kept(include, self.name)
-        kept = columns.restricted(reading, [column.path for column in (*on, *include)])
-        file_level = why_not_located(reading, {column.path[0] for column in (*on, *include)})
-        return IndexSpec(
-            kind=self.kind,
-            columns=tuple(column.name for column in on),
-            properties={
-                "include": [column.name for column in include],
-                "buckets": 0,
-                "lineage": True,
-                "where": None,
-                "locators": [] if file_level else list(locator_columns(reading.format)),
-                "file_level": file_level,
-                "reading": kept.to_dict(),
-            },
-        )
+        return entries.spec_of(self.kind, on, include, reading, {})
 
     def reads(self, spec: IndexSpec) -> frozenset[str]:
         return frozenset(column.path[0] for column in shape_of(self.name, spec).columns)

@@ -8,10 +8,10 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns
 from grebe.indexes.columns import Chosen
+from grebe.indexes.content import entries
 from grebe.indexes.content.copies import copy_of
-from grebe.indexes.content.entries import why_not_located
 from grebe.indexes.faults import Fault
-from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows, locator_columns
+from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
 from grebe.indexes.spatial.build import arrange
 from grebe.indexes.spatial.checks import faults_of
 from grebe.indexes.spatial.describe import describe
@@ -82,22 +82,7 @@ class Spatial:
         columns.require_kept(include, self.name)
         form = WKB if self.on else POINTS if len(on) == 2 else BOXES
         _require_places(on, form, self.name)
-        kept = columns.restricted(reading, [column.path for column in (*on, *include)])
-        file_level = why_not_located(reading, {column.path[0] for column in (*on, *include)})
-        return IndexSpec(
-            kind=self.kind,
-            columns=tuple(column.name for column in on),
-            properties={
-                "form": form,
-                "include": [column.name for column in include],
-                "buckets": 0,
-                "lineage": True,
-                "where": None,
-                "locators": [] if file_level else list(locator_columns(reading.format)),
-                "file_level": file_level,
-                "reading": kept.to_dict(),
-            },
-        )
+        return entries.spec_of(self.kind, on, include, reading, {"form": form})
 
     def reads(self, spec: IndexSpec) -> frozenset[str]:
         return frozenset(column.path[0] for column in places_of(self.name, spec).columns)
