@@ -29,6 +29,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "price_thousand_requests": st.floats(0, 1e6),
     "price_gigabyte": st.floats(0, 1e6),
     "record_workload": st.booleans(),
+    "workload_literals": st.sampled_from(["plain", "hashed"]),
+    "workload_days": st.floats(0.001, 1e6),
+    "workload_bytes": st.integers(0, 2**50),
 }
 PLACES = ["toml", "env", "spark", "config", "overrides"]  # the lowest rank first
 assignments = st.fixed_dictionaries({}, optional=VALUES)
@@ -79,6 +82,9 @@ def test_the_defaults_are_the_documented_ones() -> None:
         price_thousand_requests=0.0004,
         price_gigabyte=0.0,
         record_workload=False,
+        workload_literals="plain",
+        workload_days=90,
+        workload_bytes=64 * 1024 * 1024,
     )
 
 
@@ -142,6 +148,8 @@ def test_the_file_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: py
         ("hybrid_max_appended", -0.1),
         ("hybrid_max_deleted", "nan"),
         ("consistency", "eventual"),
+        ("workload_literals", "none"),
+        ("workload_days", 0),
         ("location", " "),
         ("location", 7),
         ("cache_bytes", "12 parsecs"),

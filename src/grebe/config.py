@@ -88,6 +88,19 @@ def _count(value: object) -> int:
     return int(number)
 
 
+def _days(value: object) -> float:
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise ValueError("no time span. Give a number of days above 0")
+    return number
+
+
+def _literals(value: object) -> str:
+    if value not in ("plain", "hashed"):
+        raise ValueError('unknown. Give "plain", or "hashed" for digests in the place of values')
+    return str(value)
+
+
 def _consistency(value: object) -> str:
     if value not in ("current", "snapshot"):
         raise ValueError('unknown. Give "current", or "snapshot" for the table as of the last refresh')
@@ -182,6 +195,13 @@ class Config:
     )
     record_workload: bool = _setting(
         False, _switch, "whether queries are recorded: their shapes and literals are stored beside the indexes"
+    )
+    workload_literals: str = _setting(
+        "plain", _literals, "`plain`, or `hashed`: recorded queries hold digests in the place of values"
+    )
+    workload_days: float = _setting(90.0, _days, "for how many days recorded queries are kept")
+    workload_bytes: int = _setting(
+        64 * 1024**2, parse_bytes, 'what the recorded queries of a table may take, as `"64MB"`; the oldest go first'
     )
 
     def __new__(cls, **settings: object) -> Self:

@@ -4,7 +4,6 @@ Files that no index covers are read as a whole. So the rows are always those of 
 that takes.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from grebe import telemetry
 from grebe.errors import GrebeError
 from grebe.files import FileList
 from grebe.formats import DataFile, Reading
@@ -24,6 +22,8 @@ from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
 from grebe.lookup.explain import LookupExplanation, not_used
 from grebe.lookup.finding import Finder
 from grebe.lookup.memory import FileMemory
+from grebe.lookup.telling import Teller
+from grebe.planner.observing import HearsLookups
 from grebe.planner.reasons import Code, Reason
 from grebe.predicate.about import about
 from grebe.predicate.arrow_types import schema_type
@@ -34,8 +34,6 @@ from grebe.predicate.normalise import normalise
 from grebe.predicate.tree import TRUE, Predicate, columns_of
 from grebe.predicate.types import Type
 from grebe.sources import Deleted, Source, Version
-
-_logger = logging.getLogger("grebe.lookup")
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,10 @@ class Snapshot:
 
 
 class Engine:
-    def __init__(self, snapshot: Snapshot, cache: ByteCache, time_zone: str) -> None:
+    def __init__(self, snapshot: Snapshot, cache: ByteCache, time_zone: str, hears: HearsLookups | None = None) -> None:
+        """`hears` is told of every lookup once it is done."""
         self.snapshot = snapshot
+        self._told = Teller(snapshot.source.uri, snapshot.files, hears)
         self._whole_schema = snapshot.reading.schema
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
         self.type = schema_type(self._whole_schema)
@@ -110,9 +110,10 @@ class Engine:
     def files(self, predicate: Predicate) -> Answer:
         """`predicate` is bound and normalised, here and below."""
         reader = self.reader()
-        with self._told("files") as told:
-            answer = self._answer(self._find(predicate, reader), reader)
-            told.add(used=answer.indexes, files=len(answer.files), requests=answer.requests, bytes=answer.bytes)
+        with self._told.lookup("files", predicate) as told:
+            found = self._find(predicate, reader)
+            answer = self._answer(found, reader)
+            told.found(found, reader)
         return answer
 
     def explain(self, predicate: Predicate) -> LookupExplanation:
@@ -160,20 +161,17 @@ class Engine:
     def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows for which the predicate is true, with these columns."""
         reader = self.reader()
-        with self._told("scan") as told:
+        known = self.snapshot.reading.columns
+        names = [column.name for column in known] if columns is None else list(columns)
+        with self._told.lookup("scan", predicate, tuple(names)) as told:
             found = self._find(predicate, reader)
-            known = self.snapshot.reading.columns
-            names = [column.name for column in known] if columns is None else list(columns)
             needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
             parts = self._parts(found, predicate, needed, reader)
             schema = self._schema(tuple(names))
             tables = [_as(part.select(names), schema) for part in parts if len(part)]
             made = pa.concat_tables(tables) if tables else schema.empty_table()
-            told.add(**_facts(found, reader), rows=made.num_rows)
+            told.found(found, reader, made.num_rows)
         return made
-
-    def _told(self, call: str) -> telemetry.Span:
-        return telemetry.lookup(_logger, call, self.snapshot.source.uri)
 
     def _parts(self, found: Found, predicate: Predicate, needed: list[str], reader: Reader) -> list[pa.Table]:
         """The rows of each file, or from the index itself where it holds all that is asked for."""
@@ -219,7 +217,7 @@ class Engine:
     def count(self, predicate: Predicate) -> int:
         """How many rows a scan would give. Files of which an index knows that every row matches are not read."""
         reader = self.reader()
-        with self._told("count") as told:
+        with self._told.lookup("count", predicate) as told:
             sure = self._certain(predicate, reader)
             found = self._find(predicate, reader)
             left = replace(
@@ -229,20 +227,20 @@ class Engine:
                 values=None,
             )
             parts = self._parts(left, predicate, self._asked(predicate), reader)
-            told.add(**_facts(left, reader))
+            told.found(left, reader)
         return sum(sure.values()) + sum(map(len, parts))
 
     def exists(self, predicate: Predicate) -> bool:
         """Whether a scan would give a row. The first one that is found ends it."""
         reader = self.reader()
-        with self._told("exists") as told:
+        with self._told.lookup("exists", predicate) as told:
             if any(self._certain(predicate, reader).values()):
                 told.add(files=0, requests=reader.spent.requests, bytes=reader.spent.bytes)
                 return True
             found = self._find(predicate, reader)
             fetch = _Fetch(self, Evaluator(predicate), self._asked(predicate), self._maps(found, reader))
             whole: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
-            told.add(**_facts(found, reader))
+            told.found(found, reader)
             return any(len(fetch(one)) for one in (*found.records.items(), *whole))
 
     def _certain(self, predicate: Predicate, reader: Reader) -> dict[int, int]:
@@ -258,10 +256,10 @@ class Engine:
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""
         reader = self.reader()
-        with self._told("rows") as told:
+        with self._told.lookup("rows", predicate) as told:
             found = self._find(predicate, reader)
             located = self._located(found, predicate, reader)
-            told.add(**_facts(found, reader), rows=located.num_rows)
+            told.found(found, reader, located.num_rows)
         return located
 
     def _located(self, found: Found, predicate: Predicate, reader: Reader) -> pa.Table:
@@ -333,12 +331,6 @@ class Engine:
                 value = self._partitions[column.name][place]
                 table = table.append_column(column.arrow, pa.repeat(value, table.num_rows))
         return table
-
-
-def _facts(found: Found, reader: Reader) -> dict[str, telemetry.Fact]:
-    """Requests and bytes are those spent on indexes."""
-    files = len(found.records) + len(found.whole)
-    return {"used": found.used, "files": files, "requests": reader.spent.requests, "bytes": reader.spent.bytes}
 
 
 _LOCATED = "\0locator\0"

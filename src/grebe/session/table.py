@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from grebe import telemetry
+from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
@@ -42,6 +43,7 @@ from grebe.shown.records import Records
 from grebe.sources import Source, Version, open_source
 from grebe.sources.plain import PlainSource
 from grebe.store.counting import Counts
+from grebe.store.opening import open_store
 
 _logger = logging.getLogger("grebe")
 
@@ -56,11 +58,13 @@ class Table:
         config: Config | None = None,
         stores: CountedStores | None = None,
         stays: bool = False,
+        recorded: Recorded | None = None,
     ) -> None:
-        """`stays`: a version was asked for, so that `reload` keeps it."""
+        """`stays`: a version was asked for, so that `reload` keeps it. `recorded`: where the queries on it are."""
         self._source = source
         self._log = log
         self._stays = stays
+        self._recorded = recorded or Recorded(tuple(places_of(source.uri)), open_store)
         self._config = config or Config()
         self._stores = stores or CountedStores()
         self._files = self._listed()
@@ -104,6 +108,10 @@ class Table:
         if self._log is None:
             return describe_history(())
         return describe_history(history(self._log.store, self._log.newest.number, limit))
+
+    def workload(self) -> pa.Table:
+        """The queries on the table that were recorded (`record_workload`), by Spark and without, one row each, oldest first."""
+        return self._recorded.queries()
 
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
@@ -268,9 +276,8 @@ class Table:
         snapshot = Snapshot(
             source, files, ids, reading, indexes.pruners, source.version(), number, indexes.unused, indexes.older
         )
-        return Engine(
-            snapshot, shared_cache(self._config.cache_bytes), self._config.time_zone or reading.time_zone or "UTC"
-        )
+        zone = self._config.time_zone or reading.time_zone or "UTC"
+        return Engine(snapshot, shared_cache(self._config.cache_bytes), zone, self._recorded.hears(self._config))
 
 
 def open(
@@ -299,7 +306,9 @@ def open(
         log = finding.result()
     if log is None and source.uri != canonical_uri(path):
         log = _find_log(source.uri, location, settings.location, storage_options, stores)
-    return Table(source, log, settings, stores, stays=version is not None or timestamp is not None)
+    where = places_of(source.uri, location, settings.location, None if log is None else log.store.uri)
+    recorded = Recorded(tuple(where), lambda place: open_store(place, storage_options))
+    return Table(source, log, settings, stores, version is not None or timestamp is not None, recorded)
 
 
 def _as_recorded(source: Source, log: Log | None) -> Source:
