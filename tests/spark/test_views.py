@@ -140,6 +140,28 @@ def test_tables_are_joined_and_further_ones_joined_with_the_view(served: Served,
         served.same(query, "v")
 
 
+def test_what_spark_adds_to_a_condition_does_not_stand_in_the_way(served: Served, lake: Path) -> None:
+    """That a column is not NULL, or what holds of the column that it is joined with; and rows are counted in any case."""
+    create(
+        served,
+        lake,
+        "SELECT shop, substr(day, 1, 7) AS month, sum(price) AS taken FROM sales, shops WHERE shop = id "
+        "GROUP BY shop, substr(day, 1, 7)",
+    )
+    queries = (
+        "SELECT shop, sum(price) FROM sales, shops WHERE shop = id AND substr(day, 1, 7) = '2024-01' GROUP BY shop",
+        "SELECT id, sum(price), count(*) FROM sales, shops WHERE shop = id AND id % 2 = 1 GROUP BY id",
+        "SELECT substr(day, 1, 7), count(1) FROM sales, shops WHERE shop = id GROUP BY 1 HAVING count(*) > 20",
+    )
+    for query in queries:
+        served.same(query, "v")
+    served.same("SELECT count(price) FROM sales, shops WHERE shop = id")
+    served.same("SELECT sum(price) FROM sales, shops WHERE shop = id AND day IS NOT NULL")
+    write_more(served, lake)
+    for query in queries:
+        served.same(query, "v")
+
+
 def test_rows_that_are_not_grouped_are_stored_too(served: Served, lake: Path) -> None:
     create(served, lake, "SELECT town, price, day FROM sales JOIN shops ON shop = id WHERE price > 100")
     served.same("SELECT day, price + 1 FROM sales JOIN shops ON shop = id WHERE price > 100 AND town = 'Ulm'", "v")

@@ -15,7 +15,7 @@ FACTS, SHOPS, LANDS = "facts", "shops", "lands"
 _ROWS, _FILES = 240, 4
 
 _KEYS = ("a", "b", "d", "month(d)", "year(d)", "a % 3", "upper(b)", "k IS NULL", "coalesce(b, '-')")
-_SHOP_KEYS = ("town", "land", "length(town)", "concat(town, b)")
+_SHOP_KEYS = ("town", "land", "length(town)", "town || b")
 _MEASURES = (
     "count(*)",
     "count(x)",

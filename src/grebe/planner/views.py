@@ -5,12 +5,23 @@ view's rows holds of the query's too, and if all that the query asks of these ta
 Further tables of the block are joined with the view instead. Pure.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from grebe.indexes.view.definition import Condition, Definition
-from grebe.indexes.view.trees import Tree, children, columns_in, is_column, name_of, renumbered, text_of
+from grebe.indexes.view.definition import ROWS, Condition, Definition, Function
+from grebe.indexes.view.trees import (
+    Tree,
+    children,
+    columns_in,
+    equal_columns,
+    is_column,
+    is_not_null,
+    name_of,
+    rejects_null,
+    renumbered,
+    text_of,
+)
 from grebe.planner.implication import implies
 from grebe.predicate.tree import And, Predicate
 
@@ -20,6 +31,20 @@ Taken: TypeAlias = tuple[Any, ...]
 _AGGREGATE = "AggregateExpression"
 # What does not change if a row comes twice: such functions of keys are asked of the view's rows as they are.
 _OF_SETS = ("Min", "Max", "HyperLogLogPlusPlus")
+# Of these equal values are the same value.
+_SAME_IF_EQUAL = (
+    "byte",
+    "short",
+    "integer",
+    "long",
+    "decimal",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "boolean",
+    "string",
+    "binary",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +114,7 @@ class _Answer:
         self._tables = tables
         self._keys = {text_of(one.tree): one.name for one in definition.keys}
         self._functions = {text_of(one.tree): one for one in definition.functions}
+        self._equal = dict(_equal_keys(definition, self._keys))
 
     def of(self, block: Block) -> Match:
         own = [self._tables[number] for number in block.relations if number in self._tables]
@@ -115,7 +141,11 @@ class _Answer:
         for condition in self._definition.where:
             if text_of(condition.tree) not in texts and not self._follows(condition, block):
                 raise _Unanswered(f"rows that do not meet {condition.sql}")
-        return tuple((place, self._said(tree, "")) for place, tree in enumerate(asked) if text_of(tree) not in held)
+        return tuple(
+            (place, self._said(tree, ""))
+            for place, tree in enumerate(asked)
+            if text_of(tree) not in held and not _is_said_by_another(tree, asked)
+        )
 
     def _follows(self, condition: Condition, block: Block) -> bool:
         """Whether a condition of the view holds wherever all of the block's do."""
@@ -124,7 +154,8 @@ class _Answer:
 
     def _said(self, tree: Tree, path: str) -> tuple[Taken, ...]:
         """The parts of an expression that are taken from the view."""
-        name = self._keys.get(text_of(tree))
+        text = text_of(tree)
+        name = self._keys.get(text) or self._equal.get(text)
         if name is not None:
             return ((path, "column", name),)
         if is_column(tree):
@@ -142,7 +173,9 @@ class _Answer:
     def _summed(self, tree: Tree, path: str) -> tuple[Taken, ...]:
         """An aggregate over rows that stand for several."""
         function, *filters = children(tree)
-        known = self._functions.get(text_of(function))
+        known = (
+            Function(function, "count", (ROWS,)) if _counts_rows(function) else self._functions.get(text_of(function))
+        )
         if known is not None and not _is_distinct(tree):
             conditions = [self._said(one, f"{path}/{place + 1}") for place, one in enumerate(filters)]
             return ((path, known.what, *known.measures), *(one for each in conditions for one in each))
@@ -153,6 +186,41 @@ class _Answer:
             return self._below(tree, path)
         except _Unanswered as no:
             raise _Unanswered(what) from no
+
+
+def _is_said_by_another(condition: Tree, asked: Sequence[Tree]) -> bool:
+    """Spark adds to `year(d) = 1997` that d is not NULL."""
+    column = is_not_null(condition)
+    return column is not None and any(rejects_null(other, column) for other in asked if other is not condition)
+
+
+def _equal_keys(definition: Definition, keys: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Columns that are no keys, but equal to one in all rows of the view: text -> key."""
+    for condition in definition.where:
+        pair = equal_columns(condition.tree)
+        if pair is None or not _are_same_if_equal(definition, pair):
+            continue
+        for one, other in (pair, pair[::-1]):
+            if text_of(one) not in keys and text_of(other) in keys:
+                yield text_of(one), keys[text_of(other)]
+
+
+def _are_same_if_equal(definition: Definition, pair: tuple[Tree, Tree]) -> bool:
+    types = {_type_of(definition, column) for column in pair}
+    return len(types) == 1 and types.pop().partition("(")[0] in _SAME_IF_EQUAL
+
+
+def _type_of(definition: Definition, column: Tree) -> str:
+    """Empty for a field of a column."""
+    known = definition.bases[column[1]].reading.columns if len(column) == 3 else ()
+    return next((one.type for one in known if one.name == column[2]), "")
+
+
+def _counts_rows(function: Tree) -> bool:
+    arguments = children(function)
+    return name_of(function) == "Count" and all(
+        name_of(one) == "Literal" and not str(one[0]).startswith("Literal(null") for one in arguments
+    )
 
 
 def _is_distinct(aggregate: Tree) -> bool:

@@ -12,6 +12,38 @@ Tree: TypeAlias = list[Any]
 COLUMN = "@"
 _FLIPPED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
 _SYMMETRIC = ("EqualTo", "EqualNullSafe")
+_COMPARISONS = ("EqualTo", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Not")
+_ARITHMETIC = (
+    "Cast",
+    "Add",
+    "Subtract",
+    "Multiply",
+    "Divide",
+    "IntegralDivide",
+    "Remainder",
+    "Pmod",
+    "UnaryMinus",
+    "Abs",
+)
+_DATES = ("Year", "Quarter", "Month", "DayOfMonth", "DayOfYear", "DayOfWeek", "WeekDay", "WeekOfYear", "YearOfWeek")
+_TIMES = (
+    "Hour",
+    "Minute",
+    "Second",
+    "DateAdd",
+    "DateSub",
+    "DateDiff",
+    "AddMonths",
+    "LastDay",
+    "TruncDate",
+    "TruncTimestamp",
+)
+_TEXTS = ("Upper", "Lower", "Length", "Substring", "StringTrim", "StringTrimLeft", "StringTrimRight")
+_PATTERNS = ("StartsWith", "EndsWith", "Contains", "Like", "RLike")
+# NULL where any of their arguments is.
+_STRICT = frozenset((*_COMPARISONS, *_ARITHMETIC, *_DATES, *_TIMES, *_TEXTS, *_PATTERNS))
+# NULL where the first of them is.
+_STRICT_IN_FIRST = frozenset(("In", "InSet"))
 
 
 def is_column(tree: Tree) -> bool:
@@ -41,6 +73,32 @@ def columns_in(tree: Tree) -> Iterator[tuple[int, str]]:
         return
     for child in tree[2:]:
         yield from columns_in(child)
+
+
+def equal_columns(condition: Tree) -> tuple[Tree, Tree] | None:
+    """Two columns, if that is what the condition says of them."""
+    sides = children(condition)
+    return (sides[0], sides[1]) if name_of(condition) == "EqualTo" and all(map(is_column, sides)) else None
+
+
+def is_not_null(condition: Tree) -> Tree | None:
+    """The column, if the condition says just that of it."""
+    asked = children(condition)[0] if name_of(condition) == "IsNotNull" else None
+    return asked if asked is not None and is_column(asked) else None
+
+
+def rejects_null(condition: Tree, column: Tree) -> bool:
+    """Whether the condition holds of no row where the column is NULL. False where that is not known."""
+    asked = children(condition)[0] if name_of(condition) == "IsNotNull" else condition
+    return _null_with(asked, column)
+
+
+def _null_with(tree: Tree, column: Tree) -> bool:
+    if is_column(tree):
+        return tree == column
+    if name_of(tree) in _STRICT_IN_FIRST:
+        return _null_with(children(tree)[0], column)
+    return name_of(tree) in _STRICT and any(_null_with(child, column) for child in children(tree))
 
 
 def text_of(tree: Tree) -> str:
