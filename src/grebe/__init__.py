@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         WrongState,
     )
     from grebe.indexes.covering.spec import Covering
+    from grebe.indexes.layout.spec import Layout
     from grebe.indexes.lookup.spec import Lookup
     from grebe.indexes.sieve.spec import Sieve
     from grebe.indexes.sketches.bloom import Bloom
@@ -90,6 +91,7 @@ __all__ = [
     "InvalidStatement",
     "Lake",
     "LakeTable",
+    "Layout",
     "Lookup",
     "MinMax",
     "Ngram",
@@ -118,6 +120,7 @@ __all__ = [
 _HOMES = {
     "Config": "grebe.config",
     "Covering": "grebe.indexes.covering.spec",
+    "Layout": "grebe.indexes.layout.spec",
     "Lookup": "grebe.indexes.lookup.spec",
     "Sieve": "grebe.indexes.sieve.spec",
     "Skipping": "grebe.indexes.skipping.spec",

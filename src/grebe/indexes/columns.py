@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from grebe.errors import InvalidIndex, InvalidPredicate
-from grebe.formats import Reading
+from grebe.formats import Column, Reading
 from grebe.formats.spark_types import TypeJson, type_json, type_text
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
 from grebe.predicate.builder import col
@@ -77,6 +77,11 @@ def path_of(name: str, index: str) -> Path:
 def choose(names: Iterable[str], reading: Reading, case_sensitive: bool, index: str) -> tuple[Chosen, ...]:
     """The named columns, as Spark would find them."""
     return tuple(_find(path_of(name, index), reading, case_sensitive, index) for name in names)
+
+
+def is_kept(column: Column) -> bool:
+    """Whether an index can carry a whole column along."""
+    return _is_kept(type_json(column.type))
 
 
 def recorded(names: Iterable[str], reading: Reading, index: str) -> tuple[Chosen, ...]:

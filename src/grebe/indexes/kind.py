@@ -207,6 +207,9 @@ class Layout:
     """Within each bucket, or, without buckets, over all files. Ascending, NULL first, as Spark sorts."""
     along: tuple[str, ...] = ()
     """Columns that are near each other in rows that lie near each other, none of them in order: a curve through all of them."""
+    sides: tuple[float, ...] = ()
+    """Of each column of `along`, the share of the rows that have a value between the least and the greatest one of a page, on the
+    average; empty: about the same for all."""
 
 
 @dataclass(frozen=True, slots=True)

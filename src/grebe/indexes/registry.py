@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from grebe.errors import InvalidConfig, InvalidIndex
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import Kind, KindType
+from grebe.indexes.layout.spec import Layout
 from grebe.indexes.lookup.spec import Lookup
 from grebe.indexes.sieve.spec import Sieve
 from grebe.indexes.skipping.spec import Skipping
@@ -19,7 +20,7 @@ from grebe.indexes.zorder.spec import ZOrder
 from grebe.log.entry import IndexSpec
 
 GROUP = "grebe.kinds"
-OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, Spatial, ZOrder, View)
+OWN: tuple[KindType, ...] = (Covering, Lookup, Skipping, Sieve, Spatial, ZOrder, Layout, View)
 _MEMBERS = ("kind", "copy_of", "pruner_of", "faults_of", "from_spec")
 
 

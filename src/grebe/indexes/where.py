@@ -34,10 +34,9 @@ def where_text(where: object, index: str) -> str | None:
 def understood(text: str, reading: Reading, case_sensitive: bool, time_zone: str, ansi: bool, index: str) -> Predicate:
     """The condition over the table's columns, in the one form that is remembered."""
     try:
-        bound = bind(parse(text), _schema(reading), case_sensitive=case_sensitive, time_zone=time_zone, ansi=ansi)
+        condition = meant(text, reading, case_sensitive, time_zone, ansi)
     except InvalidPredicate as problem:
         raise InvalidIndex(f"index {index}: where: {problem.args[0]}", detail="WHERE") from problem
-    condition = normalise(bound)
     if opaque := opaque_terms(condition):
         raise InvalidIndex(
             f"index {index}: where: Grebe does not know the term {opaque[0].text}, so it could not tell which queries the index "
@@ -57,7 +56,13 @@ def understood(text: str, reading: Reading, case_sensitive: bool, time_zone: str
 
 def recalled(text: str, reading: Reading) -> Predicate:
     """The condition from the text that the log remembers."""
-    return normalise(bind(parse(text), _schema(reading), case_sensitive=True))
+    return meant(text, reading, case_sensitive=True)
+
+
+def meant(text: str, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> Predicate:
+    """A condition over the table's columns, as a session with these settings understands it. Raises `InvalidPredicate`."""
+    bound = bind(parse(text), _schema(reading), case_sensitive=case_sensitive, time_zone=time_zone, ansi=ansi)
+    return normalise(bound)
 
 
 def _schema(reading: Reading) -> Type:

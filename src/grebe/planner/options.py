@@ -158,9 +158,10 @@ class StandInOptions:
         known = self._profile.statistics
         shares = [share_within(asked.predicate, frozenset({path}), known) for path in lead]
         if copy.layout.along:
-            # Pages are boxes of about equal sides: a range of a column meets those that it holds, and one more.
+            # Pages are boxes: a range of a column meets those that it holds, and one more.
             pages = max(1.0, self._candidate.content.row_count / len(copy.runs) / rates.curve_unit_rows)
-            shares = [min(1.0, share + pages ** (-1 / len(lead))) for share in shares]
+            sides = copy.layout.sides or (pages ** (-1 / len(lead)),) * len(lead)
+            shares = [min(1.0, share + side) for share, side in zip(shares, sides, strict=True)]
             least = rates.curve_unit_rows * files
         else:
             # A value's bucket is one of them, but each file is asked for all values.

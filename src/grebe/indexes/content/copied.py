@@ -29,11 +29,23 @@ WRITER = {
     "parquet.bloom.filter.enabled": "false",
 }
 """Options of the Parquet writer."""
+OWN_NAMES = "_grebe_"
+"""What names of columns begin with that are there only while rows are arranged."""
 
 
 def require_named(kind: str, name: object) -> None:
     if not isinstance(name, str) or not name:
         raise InvalidIndex(f"an index needs a name: {kind}(name, on=…)", detail="NAME")
+
+
+def require_own_names(reading: Reading, index: str) -> None:
+    """That the table has no column that is named as those are which are there only while rows are arranged."""
+    for column in reading.columns:
+        if column.name.lower().startswith(OWN_NAMES):
+            raise InvalidIndex(
+                f"index {index}: the table has a column {column.name}, a name that Grebe needs for itself; rename it",
+                detail="RESERVED_NAME",
+            )
 
 
 def require_lineage(lineage: object, index: str) -> None:

@@ -63,4 +63,4 @@ def shape_of(index: str, spec: IndexSpec) -> Shape:
 
 def _layout(known: Mapping[str, Any]) -> Layout:
     by, order, along = (tuple(known.get(name, ())) for name in ("bucket_by", "sort_by", "along"))
-    return Layout(int(known["buckets"]), by, order, along)
+    return Layout(int(known["buckets"]), by, order, along, tuple(map(float, known.get("sides", ()))))

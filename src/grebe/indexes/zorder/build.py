@@ -26,8 +26,6 @@ from grebe.log.entry import IndexSpec
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-OWN_NAMES = "_grebe_"
-"""What names of columns begin with that are there only while rows are arranged."""
 _CURVE = "_grebe_curve"
 _KEY = Chosen((_CURVE,), "long")
 _ADDRESS = "_grebe_address"

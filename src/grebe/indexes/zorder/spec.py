@@ -10,7 +10,7 @@ from grebe.indexes import where
 from grebe.indexes.content import copied
 from grebe.indexes.content.standing_in import StandsIn
 from grebe.indexes.kind import Arranged, Kind, Rows
-from grebe.indexes.zorder.build import OWN_NAMES, arrange
+from grebe.indexes.zorder.build import arrange
 from grebe.indexes.zorder.curve import CURVES
 from grebe.log.entry import IndexSpec
 from grebe.predicate.tree import Predicate
@@ -54,12 +54,7 @@ class ZOrder(StandsIn):
         copied.require_lineage(self.lineage, self.name)
 
     def spec(self, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> IndexSpec:
-        for column in reading.columns:
-            if column.name.lower().startswith(OWN_NAMES):
-                raise InvalidIndex(
-                    f"index {self.name}: the table has a column {column.name}, a name that Grebe needs for itself; rename it",
-                    detail="RESERVED_NAME",
-                )
+        copied.require_own_names(reading, self.name)
         own = {"buckets": 0, "curve": self.curve, "lineage": self.lineage}
         condition = where.where_text(self.where, self.name)
         named = copied.columns_named(self.on, self.include, self.name)
