@@ -40,6 +40,9 @@ explain {QUERY} --plans --html PAGE {ALL}
 why-not {QUERY} --index by_id {ALL}
 show {CSV} by_id -o timeout=30s {ALL}
 history {CSV} --limit 2 -o timeout=30s {ALL}
+workload {CSV} -o timeout=30s --limit 3 {ALL}
+workload {CSV} --queries {ALL}
+workload {CSV} --clear {ALL}
 delete {CSV} by_id -o timeout=30s {ALL}
 restore {CSV} by_id -o timeout=30s {ALL}
 cancel {CSV} by_id -o timeout=30s {ALL}

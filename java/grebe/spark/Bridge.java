@@ -34,7 +34,8 @@ public final class Bridge {
   final Map<Long, Question> questions = new ConcurrentHashMap<>();
   private final Map<Long, SparkSession> sessions = new ConcurrentHashMap<>();
   private final AtomicLong numbers = new AtomicLong();
-  private final Watch watch = new Watch();
+  final Ran ran = new Ran(this);
+  private final Watch watch = new Watch(ran);
   private final Losses losses = new Losses(this);
   private final Set<SparkSession> watched = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
   private final Set<SparkSessionExtensions> reached = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
@@ -128,6 +129,20 @@ public final class Bridge {
   /** What holds for sessions that are made later. */
   public void setEnabledByDefault(boolean on) {
     enabled = on;
+  }
+
+  /** Whether Python is told of every query that has run. */
+  public void setRecording(boolean on) {
+    ran.wanted = on;
+  }
+
+  /** Waits until everything that has happened by now was heard, or so long. */
+  public void listen(SparkSession session, long milliseconds) {
+    try {
+      session.sparkContext().listenerBus().waitUntilEmpty(milliseconds);
+    } catch (java.util.concurrent.TimeoutException late) {
+      LOG.info("Spark is still busy telling of queries");
+    }
   }
 
   /** Names of Spark's settings that every question carries the values of. */

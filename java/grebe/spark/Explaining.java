@@ -70,12 +70,12 @@ final class Explaining {
     below(plan, each -> roots(json, each));
   }
 
-  private interface Visit {
+  interface Visit {
     void of(SparkPlan plan);
   }
 
   /** The children, also of what Spark hides while it adapts a plan. */
-  private static void below(SparkPlan plan, Visit visit) {
+  static void below(SparkPlan plan, Visit visit) {
     if (plan instanceof AdaptiveSparkPlanExec) {
       visit.of(((AdaptiveSparkPlanExec) plan).executedPlan());
     } else if (plan instanceof QueryStageExec) {
@@ -106,7 +106,7 @@ final class Explaining {
     below(plan, each -> sum(each, sums));
   }
 
-  private static long metric(SparkPlan plan, String name) {
+  static long metric(SparkPlan plan, String name) {
     scala.Option found = plan.metrics().get(name);
     return found.isDefined() ? Math.max(0, ((SQLMetric) found.get()).value()) : 0;
   }

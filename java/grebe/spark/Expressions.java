@@ -69,7 +69,20 @@ final class Expressions {
         return;
       }
     }
-    json.text(plain.getClass().getSimpleName());
+    json.text(aggregated(plain));
+  }
+
+  /** sum(#12) and the like; what looks at more than one column, or at none, as its class. */
+  private static String aggregated(Expression plain) {
+    if (!(plain instanceof AggregateExpression)) {
+      return plain.getClass().getSimpleName();
+    }
+    AggregateExpression aggregate = (AggregateExpression) plain;
+    Expression function = (Expression) aggregate.aggregateFunction();
+    List<Expression> arguments = Scala.list(function.children());
+    boolean simple = !aggregate.filter().isDefined() && !arguments.isEmpty() && arguments.get(0) instanceof AttributeReference;
+    String of = simple ? "#" + ((AttributeReference) arguments.get(0)).exprId().id() : "?";
+    return function.prettyName() + (aggregate.isDistinct() ? "_distinct(" : "(") + of + ")";
   }
 
   static void write(Json json, Expression expression) {

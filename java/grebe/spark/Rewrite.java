@@ -25,6 +25,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 final class Rewrite {
   private static final ObjectMapper JSON = new ObjectMapper();
 
+  /** The names of indexes, as a list in JSON. */
+  final String used;
   private final Map<LogicalPlan, StandIn> standIns = new IdentityHashMap<>();
   private final Map<LogicalPlan, LogicalPlan> narrowed = new IdentityHashMap<>();
   private final Map<LogicalPlan, JsonNode> keys = new IdentityHashMap<>();
@@ -35,6 +37,7 @@ final class Rewrite {
 
   Rewrite(Bridge bridge, List<Scanned> relations, LogicalPlan plan, String decision) throws IOException {
     JsonNode all = JSON.readTree(decision);
+    used = all.get("used").toString();
     List<Block> blocks = all.path("views").isEmpty() ? null : Block.in(plan);
     for (JsonNode each : all.path("views")) {
       Block block = blocks.get(each.get("block").asInt());

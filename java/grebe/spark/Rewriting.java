@@ -95,9 +95,11 @@ public final class Rewriting extends Rule {
       if (answer.isEmpty()) {
         return plan;
       }
-      LogicalPlan made = new Rewrite(bridge, description.relations, plan, answer).of(plan);
+      Rewrite rewrite = new Rewrite(bridge, description.relations, plan, answer);
+      LogicalPlan made = rewrite.of(plan);
       Verify.sameQuery(plan, made);
       bridge.counters.rewritten.incrementAndGet();
+      bridge.ran.changed(plan, rewrite.used);
       return made;
     } finally {
       bridge.asked(number);

@@ -22,6 +22,7 @@ VERBS = {
     "why-not": ("grebe.cli.explaining", "Why a query does not use an index, and what to do about it."),
     "verify": ("grebe.cli.checking", "Whether the files of a table's indexes are as they were written."),
     "repair": ("grebe.cli.checking", "Mend what verify finds, in a Spark of its own."),
+    "workload": ("grebe.cli.workload", "The recorded queries on a table: shapes, times, and what was read."),
     "create": ("grebe.cli.making", "Create an index, in a Spark of its own."),
     "refresh": ("grebe.cli.making", "Bring indexes up to the table as it is now."),
     "watch": ("grebe.cli.watch", "Refresh at intervals, until Ctrl-C."),

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grebe.advisor.workload.reading import Recorded, places_of
+from grebe.advisor.workload.record import RECORDER
 from grebe.config import SPARK_PREFIX, Config
 from grebe.planner.decision import Decision
 from grebe.planner.explain import Explanation
@@ -15,6 +17,8 @@ from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
 from grebe.session.statements import answer
 from grebe.spark.attaching import Attached, attached, classic
+from grebe.spark.frames import frame_of_arrow
+from grebe.spark.stores import store_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +57,9 @@ class Lake:
         location: str | None = None,
     ) -> LakeTable:
         """A path, a name of the catalog, or a DataFrame that reads one table. `location`: where its indexes lie, if not beside."""
-        return LakeTable(self._session, source, format, options, location, self._config, self._spark.changed)
+        return LakeTable(
+            self._session, source, format, options, location, self._config, self._spark.changed, self._spark.heard
+        )
 
     def tables(self) -> list[str]:
         """Every table with indexes that this lake has met."""
@@ -100,6 +106,18 @@ class Lake:
         reasons = self.explain(df).decision.reasons
         return [reason for reason in reasons if index is None or reason.index == index]
 
+    def workload(self, table: "LakeTable | str | None" = None) -> "DataFrame":
+        """The queries that were recorded (`record_workload`), by Spark and without, one row each, oldest first: on one table, or
+        on all that this lake has met."""
+        if table is not None:
+            return self._opened((table,))[0].workload()
+        met = {seat.place: seat.table for seat in self._spark.heard()}
+        root = self._config.location
+        where = [place for uri in self.tables() for place in places_of(uri, root=root)]
+        where += [place for log, uri in met.items() for place in places_of(uri, root=root, log=log)]
+        recorded = Recorded(tuple(dict.fromkeys(where)), lambda place: store_for(self._session, place))
+        return frame_of_arrow(self._session, recorded.queries())
+
     def _cached(self, cached: list[list[str]]) -> list[Reason]:
         found = ((roots, self._spark.find(roots)) for roots in cached)
         return [
@@ -118,4 +136,6 @@ def attach(spark: "SparkSession", config: Config | None = None) -> Lake:
     """Queries of this session use indexes from now on. Doing it again gives another handle on the same."""
     session = classic(spark)
     settings = {name: value for name, value in session.sparkContext.getConf().getAll() if name.startswith(SPARK_PREFIX)}
-    return Lake(attached(session, Config.load({}, config=config, spark_conf=settings), _statement))
+    known = Config.load({}, config=config, spark_conf=settings)
+    hears = RECORDER.queries(lambda place: store_for(session, place), known) if known.record_workload else None
+    return Lake(attached(session, known, _statement, hears))

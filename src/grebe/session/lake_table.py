@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
 from grebe.errors import IndexNotFound
 from grebe.files import FileIds, canonical_uri
@@ -26,6 +27,7 @@ from grebe.maintenance.vacuum import Vacuumed, vacuum
 from grebe.maintenance.verify import verify
 from grebe.maintenance.verify_rows import compare
 from grebe.shown.records import Records
+from grebe.spark.frames import frame_of_arrow
 from grebe.spark.jobs import cancel_jobs
 from grebe.spark.opening import spark_source
 from grebe.spark.readings import reader_for
@@ -54,11 +56,14 @@ class LakeTable:
         location: str | None = None,
         config: Config | None = None,
         changed: Changed = lambda table, location: None,
+        heard: Callable[[], object] = lambda: None,
     ) -> None:
+        """`heard` waits until all is known of queries that have run."""
         self._session = session
         self._config = config or Config.load({})
         self._location = None if location is None else canonical_uri(location)
         self._told = changed
+        self._heard = heard
         if isinstance(source, str) and format in (None, *_READ_AS_RECORDED) and not options and _is_path(source):
             source = self._as_recorded(source, format)
         self._source = spark_source(session, source, format, options)
@@ -162,6 +167,21 @@ class LakeTable:
         """The last `limit` entries of the log (all, if None), newest last."""
         log = self._place.find()
         return describe_history(() if log is None else history(log.store, log.newest.number, limit))
+
+    def workload(self) -> "DataFrame":
+        """The queries on the table that were recorded (`record_workload`), by Spark and without, one row each, oldest first."""
+        self._heard()
+        return frame_of_arrow(self._session, self._recorded().queries())
+
+    def forget_workload(self) -> int:
+        """Removes what was recorded of queries; gives how many blocks of them."""
+        self._heard()
+        return self._recorded().clear()
+
+    def _recorded(self) -> Recorded:
+        log = self._place.find()
+        where = places_of(self.uri, self._location, self._config.location, None if log is None else log.store.uri)
+        return Recorded(tuple(where), self._store)
 
     def _committed(self, log: Log, names: list[str]) -> list[IndexInfo]:
         self._changed()

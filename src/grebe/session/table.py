@@ -113,6 +113,10 @@ class Table:
         """The queries on the table that were recorded (`record_workload`), by Spark and without, one row each, oldest first."""
         return self._recorded.queries()
 
+    def forget_workload(self) -> int:
+        """Removes what was recorded of queries; gives how many blocks of them."""
+        return self._recorded.clear()
+
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
         return self.scan(col(column).is_null() if value is None else col(column) == self._typed(column, value), columns)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import Unsupported
+from grebe.planner.observing import HearsQueries, Seat
 from grebe.planner.tables import KnownTable
 from grebe.spark.planning import Planned, Planning
 from grebe.spark.shim import Shim, load
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Statement = Callable[["Attached", str, str], str]
 """What to do with a statement on indexes of a session (`parse` or `run`, and its text), and what came of it, as JSON."""
+
+
+_LISTENS_MS = 10_000
 
 
 class Attached:
@@ -52,6 +56,11 @@ class Attached:
     def tables(self) -> list[str]:
         """Those whose log is gone are left out."""
         return sorted(found.table.uri for found in self._planning.tables.known() if found.state.table is not None)
+
+    def heard(self) -> list[Seat]:
+        """The tables of queries that have run, once all was heard of those that have by now."""
+        self._shim.bridge.listen(self.session._jsparkSession, _LISTENS_MS)
+        return list(self._planning.seats.values())
 
     def find(self, roots: Sequence[str]) -> KnownTable | None:
         found = self._planning.tables.find(roots)
@@ -90,9 +99,11 @@ class Attached:
         return plans, planned
 
 
-def attached(session: "SparkSession", config: Config, statement: Statement) -> Attached:
+def attached(
+    session: "SparkSession", config: Config, statement: Statement, hears: HearsQueries | None = None
+) -> Attached:
     """Puts the rule into the session, once; a second call brings other settings for everyone. `session` is a classic one.
-    `statement` answers for the statements on indexes of all sessions."""
+    `statement` answers for the statements on indexes of all sessions, `hears` is told of every query of theirs that has run."""
     shim = load(session)
     if shim.planning is None:
         shim.planning = planning = Planning(shim, Tables(session, shim, config), config)
@@ -102,6 +113,7 @@ def attached(session: "SparkSession", config: Config, statement: Statement) -> A
             )
         )
     shim.planning.configure(config)
+    shim.planning.record(hears)
     shim.bridge.attach(session._jsparkSession)
     shim.bridge.setEnabledByDefault(config.enabled)
     shim.bridge.setEnabled(session._jsparkSession, config.enabled)

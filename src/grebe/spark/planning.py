@@ -22,12 +22,13 @@ from grebe.indexes.view.definition import column_of
 from grebe.planner.choose import choose
 from grebe.planner.decision import Decision
 from grebe.planner.inquiry import Inquiry
+from grebe.planner.observing import HearsQueries, Seat
 from grebe.planner.query import Query, Relation
 from grebe.planner.reasons import Code, Reason
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.planner.views import Block
 from grebe.predicate.tree import TRUE
-from grebe.spark import readings, rewrite
+from grebe.spark import readings, recording, rewrite
 from grebe.spark.read_expressions import one_of, predicate, type_of_json
 from grebe.spark.read_plan import SETTINGS, read_plan
 from grebe.spark.shim import Shim
@@ -64,6 +65,9 @@ class Planning:
         self._parts: dict[str, str] = {}
         """Of questions whose end has not come yet. One thread asks a question, so that its parts come one after the other."""
         self._awaited: dict[str, list[Planned]] = {}
+        self._hears: HearsQueries | None = None
+        self.seats: dict[str, Seat] = {}
+        """The tables of queries that were heard of, by the places of their logs."""
         self._lock = threading.Lock()
         shim.bridge.setSettings(shim.java_list([*readings.SETTINGS, *SETTINGS]))
 
@@ -72,6 +76,11 @@ class Planning:
             self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self.config = config
         self.tables.configure(config)
+
+    def record(self, hears: HearsQueries | None) -> None:
+        """Who is told of every query that has run; None: nobody."""
+        self._hears = hears
+        self._shim.bridge.setRecording(hears is not None)
 
     def answer(self, question: str, statement: Statement) -> str:
         """The text that `Rewriting` carries out; empty: leave the plan as it is. `statement` answers for statements on indexes."""
@@ -88,6 +97,9 @@ class Planning:
             return statement(self._session_of(int(number)), asked["what"], asked["statement"])
         if "values" in asked:
             return self._by_keys(json.loads(asked["lookup"]), asked["values"])
+        if "ran" in asked:
+            self._ran(asked)
+            return ""
         since = SYSTEM.monotonic()
         found: dict[int, Found] = {}
         query = read_plan(
@@ -105,6 +117,12 @@ class Planning:
         decision = replace(decision, as_of=as_of) if as_of else decision
         self._tell(asked["token"], Planned(query, decision))
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
+
+    def _ran(self, told: Mapping[str, Any]) -> None:
+        ran = recording.ran(told, self.tables.seat, self._cores)
+        if ran is not None and self._hears is not None:
+            self.seats.update((seat.place, seat) for seat in ran.seats if seat is not recording.NOWHERE)
+            self._hears(ran)
 
     def _with_blocks(
         self, question: int, query: Query, tables: Iterable[KnownTable], asked: Mapping[str, Any]

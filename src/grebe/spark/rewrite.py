@@ -40,7 +40,15 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
         if relation.number not in elsewhere:
             entry = narrowed.setdefault(relation.number, _as_of(relation, snapshots))
             entry.update(without=_joined(entry["without"], relation), others=False)
-    return json.dumps({"stand_ins": stand_ins, "narrowed": list(narrowed.values()), "answers": answers, "views": views})
+    return json.dumps(
+        {
+            "used": decision.used,
+            "stand_ins": stand_ins,
+            "narrowed": list(narrowed.values()),
+            "answers": answers,
+            "views": views,
+        }
+    )
 
 
 def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:

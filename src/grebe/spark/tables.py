@@ -23,9 +23,10 @@ from grebe.indexes.kind import Copy, Pruner
 from grebe.indexes.registry import kind_named
 from grebe.log.commit import Log
 from grebe.log.entry import ContentFile
-from grebe.log.location import places
+from grebe.log.location import below, beside, places
 from grebe.log.registration import Registry
 from grebe.log.states import ACTIVE, IndexState, KeptVersion, TableState
+from grebe.planner.observing import Seat
 from grebe.planner.tables import KnownIndex, KnownTable, OlderVersion
 from grebe.spark.shim import Shim
 from grebe.spark.source import arrow_bytes, common_root
@@ -222,6 +223,17 @@ class Tables:
             return None
         fresh = FRESH_SECONDS if self._config.max_age_seconds is None else self._config.max_age_seconds
         return self._by_place[place].now(now, fresh)
+
+    def seat(self, roots: Sequence[str]) -> Seat:
+        """The table that these roots are, or are parts of, and where its log is; or the one that they would be, and where that
+        would be."""
+        found, root = self.find(roots), common_root(roots)
+        if found is not None:
+            return Seat(found.table.uri, found.log_uri)
+        shared = self._config.location
+        usual = below(canonical_uri(shared), root) if shared else beside(root)
+        with self._lock:
+            return Seat(root, self._extra.get(root, usual))
 
     def configure(self, config: Config) -> None:
         self._config = config

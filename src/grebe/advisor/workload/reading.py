@@ -130,8 +130,8 @@ def by_shape(queries: pa.Table) -> list[dict[str, object]]:
         {
             "shape": one["shape_min"],
             "queries": one["query_count"],
-            "milliseconds": one["milliseconds_sum"],
-            "share": one["milliseconds_sum"] / total,
+            "milliseconds": round(one["milliseconds_sum"], 3),
+            "percent": round(100 * one["milliseconds_sum"] / total, 1),
             "bytes": one["bytes_sum"],
             "indexes": [name for name in one["indexes_used_max"].split("\n") if name],
             "digest": one["digest"],

@@ -130,7 +130,7 @@ class Recorder:
         query, client = self._clock.new_id(), _client()
         if isinstance(seen, LookedUp):
             return {target.place: of_lookup(seen, query, client, self._mark(target.place, target))}
-        places = dict.fromkeys(seat.place for seat in seen.seats)
+        places = dict.fromkeys(seat.place for seat in seen.seats if seat.place)
         return of_query(seen, query, client, {place: self._mark(place, target) for place in places})
 
     def _mark(self, place: str, target: _Target) -> Mark | None:

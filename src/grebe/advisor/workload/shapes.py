@@ -13,7 +13,7 @@ from grebe.planner.query import Aggregate, Join, Key, Limit, Node, Project, Quer
 from grebe.planner.shapes import every_node
 from grebe.predicate.codec import to_json
 from grebe.predicate.text import column_sql, to_sql
-from grebe.predicate.tree import TRUE, Path, Predicate, columns_of
+from grebe.predicate.tree import TRUE, And, IsNotNull, Path, Predicate, columns_of
 
 _NUMBER = re.compile(r"#(-?\d+)")
 _MARK = re.compile(r"\((\?)\)")
@@ -45,7 +45,7 @@ def of_query(seen: Ran, query: str, client: str, marks: Mapping[str, Mark | None
     """By the place where each table's log is, or would be: the query with what it does there. `marks` are by place, too."""
     plan = _Plan.of(seen.query, [seat.table for seat in seen.seats])
     shape = plan.shape()
-    tables = tuple(dict.fromkeys(seat.table for seat in seen.seats))
+    tables = tuple(dict.fromkeys(seat.table for seat in seen.seats if seat.table))
     whole = Observed(
         query=query,
         at_ms=seen.at_ms,
@@ -63,6 +63,8 @@ def of_query(seen: Ran, query: str, client: str, marks: Mapping[str, Mark | None
     )
     found: dict[str, Observed] = {}
     for relation, seat, read in zip(seen.query.relations, seen.seats, seen.reads, strict=True):
+        if not seat.place:
+            continue
         scan = plan.scan(relation.number, _told(relation.predicate, marks[seat.place]), read)
         there = found.get(seat.place, whole)
         found[seat.place] = replace(there, scans=(*there.scans, scan))
@@ -85,7 +87,19 @@ def _columns(predicate: Predicate) -> list[str]:
 
 
 def _shape(predicate: Predicate) -> str:
-    return "" if predicate == TRUE else _MARK.sub(r"\1", to_sql(marked(predicate, unnamed)))
+    kept = _without_implied(predicate)
+    return "" if kept == TRUE else _MARK.sub(r"\1", to_sql(marked(kept, unnamed)))
+
+
+def _without_implied(predicate: Predicate) -> Predicate:
+    """Spark says `IS NOT NULL` of every column that it compares."""
+    if not isinstance(predicate, And):
+        return predicate
+    nullness = [one for one in predicate.predicates if isinstance(one, IsNotNull)]
+    others = [one for one in predicate.predicates if not isinstance(one, IsNotNull)]
+    compared = frozenset().union(*map(columns_of, others))
+    kept = [*others, *(one for one in nullness if not columns_of(one) <= compared)]
+    return kept[0] if len(kept) == 1 else And(tuple(kept))
 
 
 def _select(what: "tuple[str, ...] | list[str]", tables: list[str], predicates: list[str], rest: str = "") -> str:
