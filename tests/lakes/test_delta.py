@@ -113,7 +113,7 @@ def test_commands_change_what_they_would_change_without_indexes(served: Served, 
         finally:
             served.lake.enabled = True
         assert sorted(map(str, made.run("SELECT * FROM {0}").collect())) == expected, command
-        made.same(GROUP)
+    made.same(GROUP)
     table.refresh()
     made.same(GROUP)
 

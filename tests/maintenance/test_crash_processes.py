@@ -1,6 +1,6 @@
 """Real processes are killed in the midst of a verb, on disk and on S3: whoever comes next notices nothing.
 
-Two writes of each verb, taken by a seed; `make soak` kills at every one.
+Two writes of each verb on disk and one on S3, taken by a seed; `make soak` kills at every one.
 """
 
 import io
@@ -181,7 +181,7 @@ def test_a_process_killed_in_the_midst_of_a_verb_is_not_missed(
     there: Scene = request.getfixturevalue(where)
     writes, chance = FEWEST_WRITES[verb], random.Random(f"{verb} {where}")
     points = [chance.randint(1, writes // 2), chance.randint(writes // 2 + 1, writes)]
-    for dies_at in points:
+    for dies_at in points if where == "on_disk" else [chance.choice(points)]:
         assert require_survived(there, killed, verb, dies_at), "it has fewer writes than this test takes it to have"
 
 
