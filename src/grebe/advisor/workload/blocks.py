@@ -62,7 +62,13 @@ class Content:
 def once(table: pa.Table) -> pa.Table:
     """Each query once, oldest first."""
     _, first = np.unique(table["query"].to_numpy(zero_copy_only=False).astype(str), return_index=True)
-    return table.take(pa.array(first)).sort_by([("at", "ascending"), ("query", "ascending")])
+    return by_time(table.take(pa.array(np.sort(first))))
+
+
+def by_time(table: pa.Table) -> pa.Table:
+    """Queries of one moment stay in the order in which they were told."""
+    order = np.argsort(table["at"].cast(pa.int64()).to_numpy(zero_copy_only=False), kind="stable")
+    return table.take(pa.array(order))
 
 
 def listed(store: Store) -> list[Block]:

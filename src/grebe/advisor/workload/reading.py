@@ -73,11 +73,10 @@ def _united(queries: pa.Table) -> pa.Table:
     scans = queries["scans"].take(pa.array(order)).combine_chunks()
     lengths = pc.fill_null(pc.list_value_length(scans), 0).to_numpy(zero_copy_only=False)
     each = np.bincount(owner[order], weights=lengths, minlength=len(names)).astype(np.int32)
-    united = pa.ListArray.from_arrays(pa.array(_offsets(each)), pc.list_flatten(scans))
+    united = pa.ListArray.from_arrays(pa.array(_offsets(each)), pc.list_flatten(scans)).cast(scans.type)
     kept = queries.take(pa.array(first))
-    return kept.set_column(
-        kept.schema.get_field_index("scans"), SCHEMA.field("scans"), united.cast(scans.type)
-    ).sort_by([("at", "ascending"), ("query", "ascending")])
+    kept = kept.set_column(kept.schema.get_field_index("scans"), SCHEMA.field("scans"), united)
+    return blocks.by_time(kept.take(pa.array(np.argsort(first))))
 
 
 def _offsets(lengths: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
