@@ -13,13 +13,15 @@ import pytest
 
 from grebe.advisor.workload import blocks, record
 from grebe.advisor.workload.observed import from_table
+from grebe.advisor.workload.reading import predicates_of
 from grebe.advisor.workload.record import RECORDER, Recorder
 from grebe.clock import SimulatedClock
 from grebe.config import Config
 from grebe.errors import StoreRefused
 from grebe.planner.observing import LookedUp, Ran, Read
 from grebe.predicate.codec import from_json
-from grebe.predicate.tree import Column, Compare, Literal, opaque_terms
+from grebe.predicate.text import to_sql
+from grebe.predicate.tree import Column, Compare, In, Literal, opaque_terms
 from grebe.predicate.types import STRING
 from grebe.session.table import Table
 from grebe.session.table import open as open_table
@@ -85,6 +87,43 @@ def test_predicates_come_back_exactly(path: str) -> None:
         table.files(text)
     stored = [scan["tree"] for scans in table.workload()["scans"].to_pylist() for scan in scans]
     assert [from_json(tree) for tree in stored] == [table._bound(text) for text in texts]
+
+
+def test_predicates_are_counted_for_whoever_learns_from_them(path: str) -> None:
+    table = opened(path)
+    for text in ("id = 7", "id = 7", "id < 3", "TRUE"):
+        table.files(text)
+    known = predicates_of(table.workload(), table.uri)
+    assert sorted((to_sql(predicate), count) for predicate, count in known) == [("id < 3L", 1), ("id = 7L", 2)]
+    assert predicates_of(table.workload(), "file:///other") == []
+    broken = table.workload().slice(0, 1)
+    scans = broken["scans"].to_pylist()
+    scans[0][0]["tree"] = '["Compare","=",["LaterTerm"],["Literal","wrong"]]'
+    at = broken.schema.get_field_index("scans")
+    assert (
+        predicates_of(
+            broken.set_column(at, broken.schema.field("scans"), pa.array(scans, broken.schema.field("scans").type))
+        )
+        == []
+    )
+
+
+def test_very_many_values_are_only_counted(path: str) -> None:
+    table = opened(path)
+    table.get_many("id", range(1001))
+    table.get_many("id", range(1000))
+    many, all_of_them = table.workload().to_pylist()
+    assert many["predicates"] == ["id IN ((1001 values))"]
+    assert many["shape"] == all_of_them["shape"] == "SELECT id, name, in FROM people WHERE id IN (?)"
+    whole = from_json(all_of_them["scans"][0]["tree"])
+    assert isinstance(whole, In)
+    assert len(whole.values) == 1000
+
+
+def test_the_nearest_are_one_query(path: str) -> None:
+    table = opened(path)
+    table.nearest(1, 2, 3, on=["id", "in.b"])
+    assert table.workload().num_rows == 1
 
 
 def test_nothing_is_recorded_unless_asked_for(path: str, tmp_path: Path) -> None:

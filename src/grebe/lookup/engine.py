@@ -158,12 +158,12 @@ class Engine:
             log_version=self.snapshot.log_version,
         )
 
-    def scan(self, predicate: Predicate, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows for which the predicate is true, with these columns."""
+    def scan(self, predicate: Predicate, columns: Sequence[str] | None = None, heard: bool = True) -> pa.Table:
+        """All rows for which the predicate is true, with these columns. `heard`: it is a query, and not a part of one."""
         reader = self.reader()
         known = self.snapshot.reading.columns
         names = [column.name for column in known] if columns is None else list(columns)
-        with self._told.lookup("scan", predicate, tuple(names)) as told:
+        with self._told.lookup("scan", predicate, tuple(names), heard) as told:
             found = self._find(predicate, reader)
             needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
             parts = self._parts(found, predicate, needed, reader)
@@ -227,8 +227,9 @@ class Engine:
                 values=None,
             )
             parts = self._parts(left, predicate, self._asked(predicate), reader)
-            told.found(left, reader)
-        return sum(sure.values()) + sum(map(len, parts))
+            rows = sum(sure.values()) + sum(map(len, parts))
+            told.found(left, reader, rows)
+        return rows
 
     def exists(self, predicate: Predicate) -> bool:
         """Whether a scan would give a row. The first one that is found ends it."""

@@ -63,7 +63,7 @@ def _reach(engine: Engine, axes: Axes, point: tuple[float, float], count: int) -
         except GrebeError as problem:
             engine.set_aside(known.name, problem)
     own = list(dict.fromkeys(path[0] for path in axes.columns))
-    everything = engine.scan(engine.bound(places.near(axes, *point, np.inf)), own)
+    everything = engine.scan(engine.bound(places.near(axes, *point, np.inf)), own, heard=False)
     found = places.distances(everything, axes, *point)
     least = found[places.smallest(found, count)]
     return float(least[-1]) if len(least) == count else np.inf

@@ -26,17 +26,18 @@ class Teller:
         self.sizes = files.table["size"].to_numpy() if hears is not None else np.empty(0, np.int64)
         self.bytes = int(self.sizes.sum())
 
-    def lookup(self, call: str, predicate: Predicate, columns: tuple[str, ...] = ()) -> "Telling":
-        return Telling(self, call, predicate, columns)
+    def lookup(self, call: str, predicate: Predicate, columns: tuple[str, ...] = (), heard: bool = True) -> "Telling":
+        return Telling(self, call, predicate, columns, heard)
 
 
 class Telling:
     """One lookup. Only what is told before its end counts."""
 
-    __slots__ = ("_call", "_columns", "_predicate", "_read", "_since", "_span", "_teller", "_used")
+    __slots__ = ("_call", "_columns", "_hears", "_predicate", "_read", "_since", "_span", "_teller", "_used")
 
-    def __init__(self, teller: Teller, call: str, predicate: Predicate, columns: tuple[str, ...]) -> None:
+    def __init__(self, teller: Teller, call: str, predicate: Predicate, columns: tuple[str, ...], heard: bool) -> None:
         self._teller = teller
+        self._hears = teller.hears if heard else None
         self._call = call
         self._predicate = predicate
         self._columns = columns
@@ -52,7 +53,7 @@ class Telling:
         if rows is not None:
             self._span.add(rows=rows)
         teller = self._teller
-        if teller.hears is not None:
+        if self._hears is not None:
             # What single records take of their files is not counted, and little beside whole ones.
             spent = reader.spent.bytes + int(teller.sizes[found.whole].sum())
             self._used = found.used
@@ -70,12 +71,11 @@ class Telling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._span.__exit__(kind, error, trace)
-        hears = self._teller.hears
-        if hears is None or error is not None:
+        if self._hears is None or error is not None:
             return
         took = (SYSTEM.monotonic() - self._since) * 1000
         read = self._read or Read(0, len(self._teller.sizes), 0, self._teller.bytes)
-        hears(
+        self._hears(
             LookedUp(
                 self._call,
                 self._teller.table,

@@ -42,6 +42,8 @@ from grebe.predicate.tree import (
 
 Mark: TypeAlias = Callable[[object], str]
 _DIGEST = 16
+MOST_VALUES = 1000
+"""Of an IN; with more than these none is stored."""
 
 
 def unnamed(value: object) -> str:
@@ -57,6 +59,20 @@ def hashing(key: bytes) -> Mark:
         return "#" + hmac.new(key, known, hashlib.sha256).hexdigest()[:_DIGEST]
 
     return mark
+
+
+def shortened(predicate: Predicate) -> Predicate:
+    """With the number of values in the place of very many: they would take more room than all other queries."""
+    match predicate:
+        case And(below):
+            return And(tuple(map(shortened, below)))
+        case Or(below):
+            return Or(tuple(map(shortened, below)))
+        case Not(inner):
+            return Not(shortened(inner))
+        case In(term, values) if len(values) > MOST_VALUES:
+            return In(term, (Opaque(f"{len(values)} values"),))
+    return predicate
 
 
 def marked(predicate: Predicate, mark: Mark) -> Predicate:

@@ -1,5 +1,6 @@
 """The observed queries of a table, or of several, as one table of Arrow: one row a query."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +15,12 @@ from grebe.advisor.workload import blocks
 from grebe.advisor.workload.observed import SCHEMA
 from grebe.advisor.workload.record import RECORDER
 from grebe.config import Config
+from grebe.errors import InvalidPredicate
 from grebe.files import canonical_uri
 from grebe.log.location import below, beside
 from grebe.planner.observing import HearsLookups
+from grebe.predicate.codec import from_json
+from grebe.predicate.tree import TRUE, Predicate
 from grebe.store.protocol import Store
 
 _logger = logging.getLogger("grebe.advisor")
@@ -115,6 +119,19 @@ def _sums(values: pa.Array, offsets: npt.NDArray[np.int32]) -> pa.Array:
     first, last = offsets[:-1], offsets[1:]
     unknown = (known[last] - known[first]) < (last - first)
     return pa.array(total[last] - total[first], mask=unknown | (first == last))
+
+
+def predicates_of(queries: pa.Table, table: str | None = None) -> list[tuple[Predicate, int]]:
+    """Those by which a table (or any) is filtered, and how often; without those that cannot be read."""
+    scans = pc.list_flatten(queries["scans"].combine_chunks())
+    trees = pc.struct_field(scans, "tree")
+    if table is not None:
+        trees = trees.filter(pc.equal(pc.struct_field(scans, "table"), table))
+    found = []
+    for one in trees.drop_null().value_counts().to_pylist():
+        with contextlib.suppress(InvalidPredicate):
+            found.append((from_json(one["values"]), one["counts"]))
+    return [(predicate, count) for predicate, count in found if predicate != TRUE]
 
 
 def by_shape(queries: pa.Table) -> list[dict[str, object]]:

@@ -32,6 +32,8 @@ _MANY = 1000
 """So many queries are written at once, without waiting longer."""
 _ROOM = 20_000
 """More than these do not wait: the oldest are let go."""
+_STORES = 64
+"""So many are kept open."""
 _LOOKS_AT_BLOCKS = 1 / 32
 """Of the writes that each client makes, so many end with a look at whether there are too many blocks."""
 _KEY = f"{blocks.FOLDER}/key"
@@ -63,7 +65,7 @@ class Recorder:
         self._writing = threading.Lock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._stores: dict[str, Store] = {}
+        self._stores: dict[tuple[str, _Target], Store] = {}
         self._keys: dict[str, bytes] = {}
         self._complained: set[str] = set()
 
@@ -107,7 +109,8 @@ class Recorder:
                 self._write([self._waiting.popleft() for _ in range(min(_MANY, len(self._waiting)))])
 
     def _write(self, told: list[tuple[LookedUp | Ran, _Target]]) -> None:
-        by_place: dict[str, tuple[list[Observed], _Target]] = {}
+        by_place: dict[str, list[Observed]] = {}
+        targets: dict[str, _Target] = {}
         for seen, target in told:
             try:
                 found = self._observed(seen, target)
@@ -115,8 +118,10 @@ class Recorder:
                 self._complain("workload_query_not_recorded", "", type(problem).__name__)
                 continue
             for place, one in found.items():
-                by_place.setdefault(place, ([], target))[0].append(one)
-        for place, (queries, target) in by_place.items():
+                by_place.setdefault(place, []).append(one)
+                targets[place] = target
+        for place, queries in by_place.items():
+            target = targets[place]
             try:
                 store = self._store(place, target)
                 blocks.write(store, to_table(queries), self._clock)
@@ -142,9 +147,12 @@ class Recorder:
         return hashing(self._keys[place])
 
     def _store(self, place: str, target: _Target) -> Store:
-        if place not in self._stores:
-            self._stores[place] = target.opener(place)
-        return self._stores[place]
+        """As the handle that told of the query opens it: another one may have other credentials."""
+        if (place, target) not in self._stores:
+            if len(self._stores) >= _STORES:
+                self._stores.clear()
+            self._stores[place, target] = target.opener(place)
+        return self._stores[place, target]
 
     def _complain(self, event: str, place: str, code: str) -> None:
         """Once for each place."""

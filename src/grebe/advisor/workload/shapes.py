@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grebe.advisor.workload.literals import Mark, marked, unnamed
+from grebe.advisor.workload.literals import Mark, marked, shortened, unnamed
 from grebe.advisor.workload.observed import Joined, Observed, Scan
 from grebe.planner.observing import LookedUp, Ran, Read
 from grebe.planner.query import Aggregate, Join, Key, Limit, Node, Project, Query, Sort
@@ -18,6 +18,8 @@ from grebe.predicate.tree import TRUE, And, IsNotNull, Path, Predicate, columns_
 _NUMBER = re.compile(r"#(-?\d+)")
 _MARK = re.compile(r"\((\?)\)")
 _DIGEST = 16
+_LONGEST = 4000
+"""Characters of a predicate that people are shown."""
 
 
 def of_lookup(seen: LookedUp, query: str, client: str, mark: Mark | None) -> Observed:
@@ -72,10 +74,11 @@ def of_query(seen: Ran, query: str, client: str, marks: Mapping[str, Mark | None
 
 
 def _told(predicate: Predicate, mark: Mark | None) -> dict[str, Any]:
-    kept = predicate if mark is None else marked(predicate, mark)
+    short = shortened(predicate)
+    kept = short if mark is None else marked(short, mark)
     # Text may hold halves of surrogate pairs, which no file of columns takes.
     text = to_sql(kept).encode(errors="replace").decode()
-    return {"predicate": text, "tree": to_json(kept)}
+    return {"predicate": text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…", "tree": to_json(kept)}
 
 
 def _read(read: Read) -> dict[str, Any]:
