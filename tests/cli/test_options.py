@@ -30,6 +30,7 @@ create {CSV} learned {READ} --kind sieve --on id --budget 0.02 {ALL}
 create {CSV} placed {READ} --kind spatial --x id --y price {ALL}
 create {CSV} boxed {READ} --kind spatial --x id --y price --x-max id2 --y-max price2 {ALL}
 create {CSV} curved {READ} --kind zorder --on id,price --curve z {ALL}
+create {CSV} learned_from {READ} --kind layout --queries 'price > 1 AND id IN (1, 2); id = 3' {ALL}
 create T --format csv sums --kind view --query 'SELECT _c0, count(*) AS n FROM csv.`T` GROUP BY _c0' {ALL}
 refresh {CSV} by_id {READ} --mode full {ALL}
 optimize {CSV} by_id {READ} --mode full {ALL}

@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from grebe.indexes.layout.axes import axis_among
 from grebe.indexes.layout.boxes import box_of, constants_of
+from grebe.indexes.layout.drift import Benefit, affordable, benefits, grafted
 from grebe.indexes.layout.learn import learn
 from grebe.indexes.layout.shares import expected_share
 from grebe.indexes.layout.tree import LEAF, Tree, route, tree_of
@@ -228,3 +230,46 @@ def test_without_rows_or_anything_to_cut_there_is_one_leaf() -> None:
         tree = learn(table, [Query(understood(f"{table.column_names[0]} IS NULL", table))], 5)
         assert tree.leaves == 1
         assert (route(tree, table) == 0).all()
+
+
+def test_rows_that_gain_most_are_laid_out_anew_first() -> None:
+    table = points(20_000, 1)
+    before = learn(table, boxes(table, 100, 2), 100)
+    asked = [Query(understood(f"z BETWEEN {z}D AND {z + 0.02}D AND x > 1", table)) for z in np.arange(0, 1, 0.02)]
+    anew = learn(table, asked, 100)
+    found = benefits(before, table, asked, 100)
+    now, best = (expected_share(tree, table, asked).mean() for tree in (before, anew))
+    recovered = []
+    for share in (0.0, 0.2, 0.4, 1.0):
+        chosen = affordable(found, share)
+        assert sum(one.share for one in chosen) <= share + 1e-9
+        spans = sorted(one.leaves for one in chosen)
+        assert all(one[1] <= other[0] for one, other in pairwise(spans))
+        tree = grafted(before, chosen)
+        after = expected_share(tree, table, asked).mean()
+        assert after == pytest.approx(now - sum(one.gain for one in chosen) / len(asked))
+        recovered.append((now - after) / (now - best))
+    assert recovered[0] == 0.0
+    assert recovered[1] >= 0.5
+    assert recovered[2] >= 0.75
+    assert recovered[3] >= 1.0
+
+
+@settings(max_examples=20, deadline=None)
+@given(TREES, TREES)
+def test_a_tree_takes_sub_trees_of_another(
+    one: tuple[list[str], int, set[str]], other: tuple[list[str], int, set[str]]
+) -> None:
+    trees = [
+        learn(TABLE.select(sorted(names)), [Query(understood(text)) for text in texts], rows)
+        for texts, rows, names in (one, other)
+    ]
+    node = len(trees[0].column) // 2
+    leaves = (int(trees[0].first_leaf[node]), int(trees[0].first_leaf[trees[0].ends[node]]))
+    tree = grafted(trees[0], [Benefit(node, leaves, 1.0, 1.0, trees[1])])
+    before, below = route(trees[0], TABLE), route(trees[1], TABLE)
+    inside = (before >= leaves[0]) & (before < leaves[1])
+    beyond = before - (leaves[1] - leaves[0]) + trees[1].leaves
+    expected = np.where(inside, leaves[0] + below, np.where(before >= leaves[1], beyond, before))
+    assert (route(tree, TABLE) == expected).all()
+    assert tree.leaves == trees[0].leaves - (leaves[1] - leaves[0]) + trees[1].leaves

@@ -68,6 +68,17 @@ def test_less_is_read_the_more_columns_are_asked_for() -> None:
     assert both < 0.3 * one
 
 
+def test_how_wide_pages_are_may_be_known_of_each_column() -> None:
+    def sided(x: float, y: float) -> KnownIndex:
+        made = curve()
+        assert made.copy is not None
+        return replace(made, copy=replace(made.copy, layout=replace(made.copy.layout, sides=(x, y))))
+
+    narrow, wide = (asked("x < 20000", sided(side, 1.0)).after.bytes for side in (0.01, 0.9))
+    assert narrow < 0.5 * wide
+    assert asked("x < 20000", sided(0.01, 0.2)).after.bytes == narrow, "y is not asked for"
+
+
 def test_why_not_names_all_columns_of_the_curve() -> None:
     (reason,) = asked("n = 7", curve()).reasons
     assert reason.code == "NO_FIRST_INDEXED_COL_COND"

@@ -88,6 +88,18 @@ def test_a_curve_is_chosen_among_the_options(spark: "SparkSession", lake: grebe.
         spark.sql(f"CREATE INDEX other ON {table} USING zorder (a, id) OPTIONS (curve = 'peano')")
 
 
+def test_a_layout_is_learned_from_the_queries_among_the_options(
+    spark: "SparkSession", lake: grebe.Lake, path: Path
+) -> None:
+    table = f"parquet.`{path}`"
+    (made,) = rows(spark, f"CREATE INDEX learned ON {table} USING layout OPTIONS (queries = 'a > 1 AND id < 7; a = 3')")
+    assert (made["kind"], made["columns"]) == ("layout", ["a", "id"])
+    (made,) = rows(spark, f"CREATE INDEX of_a ON {table} USING layout (a) INCLUDE (s) OPTIONS (queries = 'a > 1')")
+    assert made["columns"] == ["a"]
+    with pytest.raises(Exception, match="column b is not there"):
+        spark.sql(f"CREATE INDEX other ON {table} USING layout OPTIONS (queries = 'b = 1')")
+
+
 @pytest.mark.core
 def test_what_queries_use_is_explained(spark: "SparkSession", lake: grebe.Lake, path: Path) -> None:
     rows(spark, f"CREATE INDEX by_a ON parquet.`{path}` USING covering (a) INCLUDE (id)")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grebe import Bloom, Covering, Lookup, MinMax, Sieve, Skipping, ValueList
+from grebe import Bloom, Covering, Layout, Lookup, MinMax, Sieve, Skipping, ValueList
 from grebe.errors import GrebeError, InvalidIndex, InvalidStatement
 from grebe.sql.parse import parse_statement
 from grebe.sql.statement import (
@@ -56,6 +56,10 @@ T = TableName(("t",))
             "CREATE INDEX n ON t -- a comment\n USING /* one more */ covering (a) WHERE s = 'OPTIONS (' AND b IN (1, 2) "
             "OPTIONS (lineage = false, buckets = null)",
             CreateIndex(T, Covering("n", "a", lineage=False, where="s = 'OPTIONS (' AND b IN (1, 2)")),
+        ),
+        (
+            "CREATE INDEX n ON t USING layout INCLUDE (c) WHERE d > 1 OPTIONS (queries = 'a > 1; b = \\'x;y\\'')",
+            CreateIndex(T, Layout("n", ["a > 1", "b = 'x;y'"], include="c", where="d > 1")),
         ),
         ("SHOW INDEXES", ShowIndexes(None)),
         ("/* all of */ SHOW INDEXES ON ice.db.t ;", ShowIndexes(TableName(("ice", "db", "t")))),

@@ -34,6 +34,7 @@ _ABOUT = {
     "buckets": "So many hash buckets; 0: sorted as a whole.",
     "sketches": "What a skipping index keeps: min_max(a), bloom(b). Or --on a: it chooses.",
     "query": "Of a view, its SQL.",
+    "queries": "Of a layout, conditions that queries ask, with semicolons between them: a > 1 AND b = 2; b IN (3, 4).",
     "budget": "Bytes of a sieve for each byte of its column.",
     "curve": "Of a zorder index: hilbert, or z.",
 }
@@ -140,13 +141,13 @@ def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:
     for option in said.keys() - fields.keys():
         raise click.UsageError(f"--{option.replace('_', '-')} is no option of the kind {kind.kind}")
     values = {option: _value(value, fields[option]) for option, value in said.items()}
-    if "on" in fields and not values.keys() & {"on", "sketches", "x"}:
+    if "on" in fields and not values.keys() & {"on", "sketches", "x", "queries"}:
         raise click.UsageError(f"the kind {kind.kind} needs more: --on a,b")
     return kind_made(kind, name, values)
 
 
 def _value(value: Any, hint: Any) -> Any:
-    several = any(typing.get_origin(part) is Sequence for part in typing.get_args(hint))
+    several = Sequence[str] in typing.get_args(hint)
     return names_in(value) if several and isinstance(value, str) else value
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from grebe.files import FileIds
 from grebe.formats import KeepsMaps, format_named
 from grebe.indexes.columns import spark_schema
+from grebe.indexes.content.by_range import column
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.content.maps import Maps
@@ -86,7 +87,7 @@ class Older:
         if not self.left_out:
             return frame
         gone = session.createDataFrame([(int(one),) for one in self.left_out.to_numpy()], f"{FILE_COLUMN} int")
-        return frame.join(functions.broadcast(gone), FILE_COLUMN, "left_anti").select(*frame.columns)
+        return frame.join(functions.broadcast(gone), FILE_COLUMN, "left_anti").select(*map(column, frame.columns))
 
     def maps(self) -> dict[int, Any]:
         """What is remembered of their files, by id."""

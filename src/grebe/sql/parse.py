@@ -35,6 +35,7 @@ _EXPLAIN = re.compile(
 _END = re.compile(r"[\s;]+\Z")
 _ALWAYS_OURS = ("create", "drop", "show", "cancel", "verify", "repair")
 """Words before INDEX that no statement of Spark's begins with. (Of CREATE and DROP INDEX, Spark's own are for databases.)"""
+_CLAUSES = ("include", "where", "options")
 _OPTION_WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -134,7 +135,7 @@ class _Statements(Cursor):
         values: dict[str, Any] = {}
         if self.take_word("as"):
             return {"query": self._rest()}
-        if self.here.kind != "end":
+        if self.here.kind != "end" and not (self.here.word in _CLAUSES and "queries" in fields):
             items = self._items()
             sketches = [item for item in items if "(" in item]
             named = [item for item in items if "(" not in item]

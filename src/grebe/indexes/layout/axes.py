@@ -62,6 +62,18 @@ class Axis:
         moved = 2 * np.searchsorted(places, codes // 2 - 1) + 2 + codes % 2
         return Axis(self.type, kept), np.where(codes > FIRST, moved, codes).astype(np.int32)
 
+    def same_cuts(self, other: "Axis", cuts: Codes) -> Codes:
+        """Cuts of another axis, all of whose values this one has, as its own."""
+        inner = cuts > FIRST
+        places = np.where(inner, cuts // 2 - 1, 0)
+        if not inner.any():
+            return cuts
+        if isinstance(other.values, np.ndarray):
+            found = np.searchsorted(self.values, other.values[places])
+        else:
+            found = _halved(self.values, other.values.take(pa.array(places))).astype(np.int64) // 2 - 1
+        return np.where(inner, 2 * found + 2 + cuts % 2, cuts).astype(np.int32)
+
     def plain(self) -> dict[str, Any]:
         """As JSON has it; `axis_of` makes the very same of it."""
         return {"type": str(self.type), "values": [_text(value) for value in self.values.tolist()]}
@@ -83,8 +95,15 @@ def axis_among(column: pa.Array | pa.ChunkedArray, constants: Sequence[Any]) -> 
     together = pa.concat_arrays([held, _constants(constants, kind)])
     if _is_numeric(kind):
         return Axis(kind, np.unique(_numbers(together, kind)))
-    different = together.unique()
-    return Axis(kind, different.take(pc.sort_indices(different)))
+    return united([Axis(kind, together)])
+
+
+def united(axes: Sequence[Axis]) -> Axis:
+    """Of all values of several axes of one column."""
+    if isinstance(axes[0].values, np.ndarray):
+        return Axis(axes[0].type, np.unique(np.concatenate([axis.values for axis in axes])))
+    different = pa.concat_arrays([axis.values for axis in axes]).unique()
+    return Axis(axes[0].type, different.take(pc.sort_indices(different)))
 
 
 def axis_of(plain: dict[str, Any]) -> Axis:

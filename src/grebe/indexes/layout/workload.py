@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from grebe.indexes.layout.axes import Axis
-from grebe.indexes.layout.boxes import Box, box_of, is_possible
+from grebe.indexes.layout.axes import Axis, axis_among
+from grebe.indexes.layout.boxes import Box, box_of, constants_of, is_possible
 from grebe.predicate.tree import Predicate
 
 Codes = npt.NDArray[np.int32]
@@ -119,3 +120,34 @@ def _spans(box: Box, name: str, last: int) -> Sequence[tuple[int, int]]:
         return ()
     spans = box.get(name, ((0, last),))
     return spans if len(spans) <= _MOST_SPANS else ((spans[0][0], spans[-1][1]),)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Numbered:
+    """Rows of a sample and queries over it, by the same axes."""
+
+    names: Sequence[str]
+    axes: Sequence[Axis]
+    codes: Codes
+    """A line for each column, a place for each row."""
+    asked: Workload
+
+    @property
+    def rows(self) -> int:
+        return int(self.codes.shape[1])
+
+    def only(self, rows: npt.NDArray[Any], queries: npt.NDArray[Any]) -> "Numbered":
+        return replace(self, codes=self.codes[:, rows], asked=self.asked.take(queries))
+
+
+def numbered(sample: pa.Table, queries: Sequence[Query]) -> Numbered:
+    """The columns of the sample are those that count."""
+    names = sample.column_names
+    constants: dict[str, list[object]] = {name: [] for name in names}
+    for query in queries:
+        for name, value in constants_of(query.predicate):
+            if name in constants:
+                constants[name].append(value)
+    axes = [axis_among(sample.column(name), constants[name]) for name in names]
+    codes = np.stack([axis.codes(sample.column(name)) for name, axis in zip(names, axes, strict=True)])
+    return Numbered(names, axes, codes, workload_of(queries, names, axes))
