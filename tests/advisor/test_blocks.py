@@ -86,6 +86,21 @@ def test_a_damaged_block_hides_none_of_those_it_has_replaced() -> None:
     assert numbers(blocks.read(store).queries) == [1]
 
 
+def test_what_was_replaced_is_not_read_again() -> None:
+    store = MemoryStore()
+    paths = [blocks.write(store, to_table([observed(number)]), SYSTEM) for number in range(3)]
+    merged = blocks.write(store, to_table([observed(number) for number in range(3)]), SYSTEM, paths)
+    read: list[str] = []
+
+    def reading(moment: Moment, call: str, path: str) -> None:
+        if moment == "before" and call == "get":
+            read.append(path)
+
+    store.script = reading
+    assert numbers(blocks.read(store).queries) == [0, 1, 2]
+    assert read == [merged]
+
+
 def test_what_else_lies_there_is_no_block() -> None:
     store = MemoryStore()
     store.put("workload/key", b"secret")

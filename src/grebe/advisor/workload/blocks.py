@@ -1,7 +1,8 @@
 """Where observed queries are kept: blocks in `workload/` below the folder of the table's log, each written once and never changed.
 
 `<first>-<last>-<unique>.gix`: first and last moment in it, milliseconds since 1970; sealed; a Parquet file of `observed.SCHEMA`.
-Its metadata may name other blocks, all of whose queries it holds, or has let go: these do not count any more.
+`…-merged.gix` was made from others, which its metadata names: all their queries are in it, or were let go, so that these blocks do
+not count any more. By its name it is read first, and they are not read at all.
 
 Anyone adds blocks at any time. A query that is met in two blocks is one. So a reader needs no order among writers, and whoever
 merges blocks needs no lock.
@@ -10,7 +11,7 @@ merges blocks needs no lock.
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -23,10 +24,10 @@ from grebe.advisor.workload.observed import SCHEMA
 from grebe.clock import Clock
 from grebe.errors import CorruptIndex
 from grebe.indexes.content.sealed import sealed, unsealed
-from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, Store
+from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown, Store
 
 FOLDER = "workload"
-_NAME = re.compile(rf"{FOLDER}/(\d{{15}})-(\d{{15}})-[0-9a-f]{{32}}\.gix")
+_NAME = re.compile(rf"{FOLDER}/(\d{{15}})-(\d{{15}})-[0-9a-f]{{32}}(-merged)?\.gix")
 _REPLACES = b"grebe.replaces"
 _TRIES = 5
 _AT_ONCE = 16
@@ -41,13 +42,16 @@ class Block:
     modified_ms: int
     last_ms: int
     """Of the newest query in it."""
+    merged: bool
+    """Whether it may have replaced others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was read of some blocks."""
+    """What was read of the blocks that are there."""
 
     by_path: dict[str, pa.Table] = field(default_factory=dict)
+    """Of those that may count."""
     replaced: dict[str, int] = field(default_factory=dict)
     """Blocks that do not count any more, and since when, by the store's clock."""
     damaged: tuple[str, ...] = ()
@@ -74,19 +78,20 @@ def by_time(table: pa.Table) -> pa.Table:
 def listed(store: Store) -> list[Block]:
     """Oldest first; whatever else lies there is none of them."""
     found = ((one, _NAME.fullmatch(one.path)) for one in store.list(FOLDER))
-    return [_block(one, int(name[2])) for one, name in found if name is not None]
-
-
-def _block(info: ObjectInfo, last_ms: int) -> Block:
-    return Block(info.path, info.size, info.modified_ms, last_ms)
+    return [
+        Block(one.path, one.size, one.modified_ms, int(name[2]), name[3] is not None)
+        for one, name in found
+        if name is not None
+    ]
 
 
 def write(store: Store, queries: pa.Table, clock: Clock, replaces: Iterable[str] = ()) -> str:
     """Adds a block, and gives its path. May raise `OutcomeUnknown`: then it is there, or not."""
     bounds = pc.min_max(queries["at"].cast(pa.int64())).as_py() if queries.num_rows else {"min": 0, "max": 0}
     first, last = (bounds[end] // 1000 for end in ("min", "max"))
-    path = f"{FOLDER}/{first:015d}-{last:015d}-{clock.new_id()}.gix"
-    data = sealed(_bytes(queries, sorted(replaces)))
+    others = sorted(replaces)
+    path = f"{FOLDER}/{first:015d}-{last:015d}-{clock.new_id()}{'-merged' if others else ''}.gix"
+    data = sealed(_bytes(queries, others))
     for left in reversed(range(_TRIES)):
         try:
             store.put_if_absent(path, data)
@@ -111,22 +116,35 @@ def read(store: Store) -> Content:
     known: dict[str, pa.Table | None] = {}
     for _ in range(_TRIES):
         there = listed(store)
-        new = [one.path for one in there if one.path not in known]
-        with ThreadPoolExecutor(min(_AT_ONCE, len(new) or 1)) as pool:
-            found = dict(zip(new, pool.map(lambda path: _read(store, path), new), strict=True))
-        known |= {path: table for path, (table, is_there) in found.items() if is_there}
+        all_there = _add(store, known, [one.path for one in there if one.merged])
+        replaced = _replaced(there, known)
+        all_there &= _add(store, known, [one.path for one in there if one.path not in replaced])
         # One that is gone was merged into another meanwhile, which the next listing has.
-        if all(is_there for _, is_there in found.values()):
+        if all_there:
             break
     kept = {one.path: known[one.path] for one in there if one.path in known}
-    whole = {path: table for path, table in kept.items() if table is not None}
-    since = {one.path: one.modified_ms for one in there}
-    replaced: dict[str, int] = {}
-    for path, table in whole.items():
-        for other in json.loads((table.schema.metadata or {}).get(_REPLACES, b"[]")):
-            replaced[other] = min(since[path], replaced.get(other, since[path]))
-    plain = {path: table.replace_schema_metadata(None) for path, table in whole.items()}
-    return Content(plain, replaced, tuple(path for path, table in kept.items() if table is None))
+    whole = {path: table.replace_schema_metadata(None) for path, table in kept.items() if table is not None}
+    return Content(whole, replaced, tuple(path for path, table in kept.items() if table is None))
+
+
+def _add(store: Store, known: dict[str, pa.Table | None], paths: Sequence[str]) -> bool:
+    """Reads those that are not yet known. False if some are not there any more."""
+    new = [path for path in paths if path not in known]
+    with ThreadPoolExecutor(min(_AT_ONCE, len(new) or 1)) as pool:
+        found = list(zip(new, pool.map(lambda path: _read(store, path), new), strict=True))
+    known |= {path: table for path, (table, is_there) in found if is_there}
+    return all(is_there for _, (_, is_there) in found)
+
+
+def _replaced(there: Iterable[Block], known: Mapping[str, pa.Table | None]) -> dict[str, int]:
+    """By whichever block that can be read says so, since its own time."""
+    found: dict[str, int] = {}
+    for one in there:
+        table = known.get(one.path)
+        if table is not None:
+            for other in json.loads((table.schema.metadata or {}).get(_REPLACES, b"[]")):
+                found[other] = min(one.modified_ms, found.get(other, one.modified_ms))
+    return found
 
 
 def _read(store: Store, path: str) -> tuple[pa.Table | None, bool]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe import telemetry
-from grebe.advisor.workload import blocks
+from grebe.advisor.workload import blocks, statistics
 from grebe.advisor.workload.observed import SCHEMA
 from grebe.advisor.workload.record import RECORDER
 from grebe.config import Config
@@ -57,7 +57,7 @@ class Recorded:
         return _described(_united(pa.concat_tables([SCHEMA.empty_table(), *tables])))
 
     def clear(self) -> int:
-        """Forgets them all, and gives the number of blocks."""
+        """Forgets them all, and what is known of the columns, and gives the number of blocks."""
         RECORDER.flush()
         removed = 0
         for place in self.places:
@@ -65,6 +65,7 @@ class Recorded:
             for one in blocks.listed(store):
                 store.delete(one.path)
                 removed += 1
+            store.delete(statistics.PATH)
         return removed
 
 
