@@ -84,10 +84,10 @@ def _one(data: DataSet, stage: _Stage) -> None:
 
     sources = {"layout": path, "order": path, "delta": delta, "as it came": path}
     asked = {name: [_query(place, one, data) for one in others] for name, place in sources.items()}
-    answers = {name: _answered(stage, name, queries) for name, queries in asked.items()}
-    if len({str(answer) for answer in answers.values()}) > 1:
+    measured = {name: list(_measured(stage, name, queries)) for name, queries in asked.items()}
+    if len({str([answer for answer, _ in found]) for found in measured.values()}) > 1:
         raise AssertionError(f"{data.name}: the answers differ")
-    read = {name: float(np.mean(list(_bytes_read(stage, name, queries)))) for name, queries in asked.items()}
+    read = {name: float(np.mean([size for _, size in found])) for name, found in measured.items()}
     took = medians({name: timed(partial(_answered, stage, name, asked[name])) for name in asked}, stage.runs, warm_up=0)
     names = {"delta": f"delta by {', '.join(curve)}", "order": f"sorted by {order}", "as it came": "as it came"}
     for name, said in names.items():
@@ -159,20 +159,21 @@ def _answered(stage: _Stage, index: str, queries: Sequence[str]) -> list[object]
         return [tuple(row) for query in queries for row in stage.spark.sql(query).collect()]
 
 
-def _bytes_read(stage: _Stage, index: str, queries: Sequence[str]) -> Iterator[int]:
-    """Of each query: what Spark's process read meanwhile. Its own counters leave reads of several ranges at once out."""
+def _measured(stage: _Stage, index: str, queries: Sequence[str]) -> Iterator[tuple[object, int]]:
+    """Of each query its answer, and what Spark's process read meanwhile. Its own counters leave reads of several ranges at once
+    out."""
     jvm = jvm_of(stage.spark)
     for query in queries:
         before = bytes_read(jvm)
-        _answered(stage, index, [query])
-        yield bytes_read(jvm) - before
+        answer = _answered(stage, index, [query])
+        yield answer, bytes_read(jvm) - before
 
 
 PARTS: dict[str, Callable[[_Stage], None]] = {name: partial(_one, data) for name, data in DATA_SETS.items()}
 
 
 def run(scale: Scale, report: Report, parts: Sequence[str] = ()) -> None:
-    rows, asked, runs = scale.pick((400_000, 40, 1), (5_000_000, 400, 3))
+    rows, asked, runs = scale.pick((400_000, 25, 1), (5_000_000, 400, 3))
     with bench_session(settings={"spark.sql.parquet.compression.codec": "zstd"}) as (spark, folder):
         stage = _Stage(spark, grebe.attach(spark), folder, rows, asked, runs, report)
         for name in parts or PARTS:

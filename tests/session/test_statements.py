@@ -94,6 +94,9 @@ def test_a_layout_is_learned_from_the_queries_among_the_options(
     table = f"parquet.`{path}`"
     (made,) = rows(spark, f"CREATE INDEX learned ON {table} USING layout OPTIONS (queries = 'a > 1 AND id < 7; a = 3')")
     assert (made["kind"], made["columns"]) == ("layout", ["a", "id"])
+    facts = {row["fact"]: row["value"] for row in rows(spark, f"DESCRIBE INDEX learned ON {table}")}
+    assert facts["properties.queries"] == "a > 1L AND id < 7L, 1.0, a = 3L, 1.0"
+    assert "properties.tree" not in facts
     (made,) = rows(spark, f"CREATE INDEX of_a ON {table} USING layout (a) INCLUDE (s) OPTIONS (queries = 'a > 1')")
     assert made["columns"] == ["a"]
     with pytest.raises(Exception, match="column b is not there"):

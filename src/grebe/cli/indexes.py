@@ -11,6 +11,7 @@ from grebe.cli.verb import Verb
 from grebe.config import Config
 from grebe.files import canonical_uri
 from grebe.log.commit import Log
+from grebe.log.describe import NOT_SHOWN
 from grebe.maintenance.cancel import cancel as cancel_operations
 from grebe.maintenance.delete import delete as delete_index
 from grebe.maintenance.delete import restore as restore_index
@@ -26,7 +27,7 @@ from grebe.store.opening import open_store
 def show(output: Output, /, name: str, **asked: Any) -> None:
     """The index NAME of TABLE: its columns, layout, size, and how much of the table it covers."""
     info = opened(**asked).index(name)
-    properties = {key: value for key, value in info.properties.items() if key != "reading"}
+    properties = {key: value for key, value in info.properties.items() if key not in NOT_SHOWN}
     output.one({**asdict(info), "properties": properties})
 
 

@@ -41,6 +41,8 @@ SHOWN_OF_INDEXES = (
     "operations",
 )
 """The fields of `IndexInfo` that tables for people have."""
+NOT_SHOWN = ("reading", "tree")
+"""Properties of an index that are long, and mean nothing to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class IndexInfo:
     """Of these; `bytes` does not count them."""
 
     def _repr_html_(self) -> str:
-        own = {name: value for name, value in self.properties.items() if not isinstance(value, Mapping)}
+        told = {name: value for name, value in self.properties.items() if name not in NOT_SHOWN}
+        own = {name: value for name, value in told.items() if not isinstance(value, Mapping)}
         facts = {**asdict(self), "properties": None, **own}
         return block(html_facts((name, value) for name, value in facts.items() if value not in (None, (), [], "", 0)))
 

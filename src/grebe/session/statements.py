@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from grebe import telemetry
 from grebe.errors import GrebeError, InvalidStatement
-from grebe.log.describe import IndexInfo
+from grebe.log.describe import NOT_SHOWN, IndexInfo
 from grebe.planner.explain import Explanation
 from grebe.predicate.text import column_sql
 from grebe.session.lake_table import LakeTable
@@ -154,9 +154,11 @@ def _table(lake: Lake, name: TableName | None) -> LakeTable:
 
 def _facts(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     for name, value in facts.items():
-        if isinstance(value, Mapping) and name != "reading":
+        if above and name in NOT_SHOWN:
+            continue
+        if isinstance(value, Mapping):
             yield from _facts(value, f"{above}{name}.")
-        elif not isinstance(value, Mapping) and value not in (None, (), [], ""):
+        elif value not in (None, (), [], ""):
             yield above + name, _text(value)
 
 
