@@ -27,13 +27,21 @@ final class Description {
       "Expand", "Repartition", "RepartitionByExpression", "RebalancePartitions", "SubqueryAlias", "Distinct", "Deduplicate"));
 
   final List<Scanned> relations = new ArrayList<>();
+  /** What knows which files are registered; null if nobody asks for it. */
+  private final Known known;
   private final Bridge bridge;
   private final List<LogicalPlan> subqueries = new ArrayList<>();
   private final Uses uses = new Uses();
   private final Json json = new Json();
 
   Description(Bridge bridge) {
+    this(bridge, bridge.known);
+  }
+
+  /** `known` as null: without a look at the files of relations. */
+  Description(Bridge bridge, Known known) {
     this.bridge = bridge;
+    this.known = known;
   }
 
   /** The whole question. `only` and `without` are what the user says for this thread; `token` names an explanation under way. */
@@ -226,7 +234,7 @@ final class Description {
   /** What Python would ask next, if it is known already which table this is. */
   private void matched(Scanned scanned) {
     List<Path> roots = scanned.roots();
-    String snapshot = roots.isEmpty() ? null : bridge.known.tableAt(roots.get(0));
+    String snapshot = roots.isEmpty() || known == null ? null : known.tableAt(roots.get(0));
     if (scanned.isListedCheaply() && snapshot != null && bridge.snapshots.containsKey(snapshot)) {
       match(json.key("matched"), scanned, snapshot, bridge.snapshots.get(snapshot));
     }

@@ -62,7 +62,7 @@ final class Ran {
     try {
       Before before = changed.get(query.tracker());
       LogicalPlan plan = before == null ? query.optimizedPlan() : before.plan;
-      Description description = new Description(bridge);
+      Description description = new Description(bridge, null);
       String asked = plan.isStreaming() ? "" : description.of(plan, bridge.settings, null, null, null, new ArrayList<>());
       if (!description.relations.isEmpty()) {
         Map<String, long[]> read = new LinkedHashMap<>();

@@ -53,21 +53,13 @@ def _read(described: Mapping[str, Any], unread: dict[str, list[int]], there: int
     if readings.lake_of(described) == "iceberg":
         return Read(bytes_of=described["bytes"])
     files, size, rows_read, rows = unread.pop(described["roots"][0], (0, 0, 0, 0))
-    matched = described.get("matched")
-    files_of = there if matched is None else _count(matched["ids"]) + matched["others"]
     # A plan that is carried out once more counts its rows again, but not its files.
     counted = files > 0 or rows_read == 0
     return Read(
         files if counted else None,
-        files_of if files_of >= 0 else None,
+        there if there >= 0 else None,
         size if counted else None,
         described["bytes"],
         rows_read,
         rows,
     )
-
-
-def _count(ranges: str) -> int:
-    """How many numbers there are in `1-3,7-7`."""
-    pairs = (part.split("-") for part in ranges.split(",") if part)
-    return sum(int(last) - int(first) + 1 for first, last in pairs)
