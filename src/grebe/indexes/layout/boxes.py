@@ -56,7 +56,7 @@ def box_of(predicate: Predicate, axes: Mapping[str, Axis]) -> Box:
                     met[name] = _both(met[name], spans) if name in met else spans
             return met
         case Or(below):
-            boxes = [box for part in below if not _is_empty(box := box_of(part, axes))]
+            boxes = [box for part in below if is_possible(box := box_of(part, axes))]
             names = set.intersection(*(set(box) for box in boxes)) if boxes else set()
             return {name: _united(span for box in boxes for span in box[name]) for name in names} if boxes else _NOTHING
         case Constant(value):
@@ -68,15 +68,12 @@ def box_of(predicate: Predicate, axes: Mapping[str, Axis]) -> Box:
 
 
 _NOTHING: Box = {"": ()}
-
-
-def _is_empty(box: Box) -> bool:
-    """Whether no row lies in it."""
-    return any(not spans for spans in box.values())
+"""Whatever column is named: no row lies in it."""
 
 
 def is_possible(box: Box) -> bool:
-    return not _is_empty(box)
+    """Whether any row can lie in it."""
+    return all(box.values())
 
 
 def _simple(predicate: Predicate, axes: Mapping[str, Axis]) -> tuple[str, Spans] | None:

@@ -30,7 +30,8 @@ def learn(sample: pa.Table, queries: Sequence[Query], leaf_rows: float) -> Tree:
 def grown(of: Numbered, leaf_rows: float) -> Tree:
     """The same, of what is numbered already."""
     below = [_shares_below(line, axis.last) for line, axis in zip(of.codes, of.axes, strict=True)]
-    column, cut = _Grower(of.codes, below, max(1.0, leaf_rows)).grown(of.asked)
+    possible = of.asked.take(np.flatnonzero((of.asked.low <= of.asked.high).all(axis=1)))
+    column, cut = _Grower(of.codes, below, max(1.0, leaf_rows)).grown(possible)
     return trimmed(of.names, of.axes, column, cut)
 
 
@@ -95,12 +96,8 @@ class _Grower:
         return np.array([below[high + 1] - below[low] for below, low, high in ends])
 
     def _around(self, queries: Workload, sides: npt.NDArray[np.float64]) -> _Around:
-        low, high = queries.low, np.maximum(queries.low - 1, queries.high)
-        shares = [
-            below[np.minimum(high[:, at] + 1, len(below) - 1)] - below[np.minimum(low[:, at], len(below) - 1)]
-            for at, below in enumerate(self.below)
-        ]
-        width = np.stack(shares, axis=1) if shares else np.zeros((len(queries), 0))
+        ends = zip(self.below, queries.low.T, queries.high.T, strict=True)
+        width = np.stack([below[high + 1] - below[low] for below, low, high in ends], axis=1)
         return _Around(width, width + sides, queries.weight, queries.asks)
 
     def _best(self, rows: npt.NDArray[np.int64], queries: Workload, around: _Around) -> _Cut | None:

@@ -9,10 +9,13 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import columns, where
 from grebe.indexes.content import copied
+from grebe.indexes.content.shape import shape_of
 from grebe.indexes.content.standing_in import StandsIn
 from grebe.indexes.kind import Arranged, Kind, Rows
 from grebe.indexes.layout.build import arrange
 from grebe.indexes.layout.logged import Logged, asked_of, logged, understood
+from grebe.indexes.layout.suppose import suppose
+from grebe.indexes.supposed import Sample, Supposed
 from grebe.log.entry import IndexSpec
 from grebe.predicate.text import column_sql
 from grebe.predicate.tree import Path, Predicate
@@ -93,6 +96,9 @@ class Layout(StandsIn):
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        return suppose(spec, shape_of(self.name, spec), sample)
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:
