@@ -193,6 +193,9 @@ class Config:
         _price,
         "what reading a gigabyte (10^9 bytes) costs, in dollars, for explanations; free within a region of S3",
     )
+    price_core_hour: float = _setting(
+        0.05, _price, "what a core that works for an hour costs, in dollars, for what_if and recommend"
+    )
     record_workload: bool = _setting(
         False, _switch, "whether queries are recorded: their shapes and literals are stored beside the indexes"
     )

@@ -1,4 +1,4 @@
-"""`grebe explain` and `grebe why-not`."""
+"""`grebe explain`, `grebe why-not` and `grebe what-if`."""
 
 import json
 from pathlib import Path
@@ -49,6 +49,16 @@ def test_why_an_index_is_not_used(query: str) -> None:
     assert "include that in the index" in reason["sentence"]
     told = ran("why-not", "SELECT 1")
     assert (told.exit_code, told.stdout.splitlines()[-1]) == (0, "Every index of its tables is used, or there is none.")
+
+
+def test_what_an_index_would_do_is_told_to_people_and_programs(query: str) -> None:
+    asked = ["what-if", query, "--kind", "covering", "--on", "name", "--include", "price"]
+    data = json.loads(ran(*asked, "--json").stdout)
+    (predicted,) = data["predicted"]
+    assert (predicted["index"], predicted["kind"]) == ("covering", "covering")
+    assert predicted["bytes"] > 0
+    told = ran(*asked)
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "Imagined")
 
 
 @pytest.mark.parametrize("query", ["SELEC 1", "SELECT * FROM no_such_table"])

@@ -21,6 +21,7 @@ ALL = "--json -v"
 CSV = "T --format csv --location ELSEWHERE"
 DELTA = "D --format delta --location ELSEWHERE_D -o timeout=30s"
 READ = "--read header=true --read inferSchema=true --master local[1] --conf spark.ui.enabled=false"
+NUMBERS = "'SELECT id FROM delta.`D`' --master local[1] --conf spark.ui.enabled=false"
 QUERY = "'SELECT _c0 FROM csv.`T`' --master local[1] --conf spark.ui.enabled=false"
 
 LINES = f"""
@@ -39,6 +40,13 @@ verify {CSV} {READ} --deep --spark -o timeout=30s {ALL}
 repair {CSV} {READ} --deep {ALL}
 explain {QUERY} --plans --html PAGE {ALL}
 why-not {QUERY} --index by_id {ALL}
+what-if {QUERY} --name later --kind covering --on _c0 --include _c1 --buckets 2 --lineage --where '_c0 IS NULL' {ALL}
+what-if {QUERY} --kind skipping --sketches 'min_max(_c0)' {ALL}
+what-if {QUERY} --kind sieve --on _c0 --budget 0.02 {ALL}
+what-if {NUMBERS} --kind spatial --x id --y y --x-max id2 --y-max y2 {ALL}
+what-if {QUERY} --kind zorder --on _c0,_c1 --curve z {ALL}
+what-if {NUMBERS} --kind layout --queries 'id > 1' {ALL}
+what-if {QUERY} --kind view --query 'SELECT _c0, count(*) AS n FROM csv.`T` GROUP BY _c0' {ALL}
 show {CSV} by_id -o timeout=30s {ALL}
 history {CSV} --limit 2 -o timeout=30s {ALL}
 workload {CSV} -o timeout=30s --limit 3 {ALL}
@@ -71,7 +79,7 @@ def test_every_option_is_taken(spark: "SparkSession", tmp_path: Path) -> None:
     for name in ("T", "FOLDER"):
         Path(places[name]).mkdir()
     (Path(places["T"]) / "a.csv").write_text("id,price,id2,price2\n1,0.5,1,1\n2,1.5,2,2\n3,,3,\n", encoding="utf-8")
-    write_deltalake(places["D"], pa.table({"id": [1, None], "y": [2, 3]}))
+    write_deltalake(places["D"], pa.table({name: [1, None] for name in ("id", "y", "id2", "y2")}))
     untold = {(verb, option) for verb, options in _options().items() for option in options}
     for line in LINES.strip().splitlines():
         words = [_placed(word, places) for word in _words(line)]
@@ -102,4 +110,6 @@ def _words(line: str) -> list[str]:
 
 
 def _placed(word: str, places: dict[str, str]) -> str:
-    return places.get(word, word.replace("`T`", f"`{places['T']}`"))
+    for name in ("T", "D"):
+        word = word.replace(f"`{name}`", f"`{places[name]}`")
+    return places.get(word, word)

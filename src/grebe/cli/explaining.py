@@ -1,4 +1,4 @@
-"""The verbs that ask about a query: `grebe explain` and `grebe why-not`. They start a Spark, and run no query."""
+"""The verbs that ask about a query: `grebe explain`, `grebe why-not` and `grebe what-if`. They start a Spark, and run no query."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grebe.cli.making import kind_asked, kind_options
 from grebe.cli.output import Json, Output
 from grebe.cli.spark_work import progress, spark_for, spark_options
 from grebe.cli.tables import pairs
@@ -54,6 +55,24 @@ def why_not(output: Output, /, query: str, index: str | None, **asked: Any) -> N
     output.rows(["index", "relation", "code", "sentence"], [reason.to_dict() for reason in reasons])
     if not reasons:
         output.note(_NOTHING_LEFT)
+
+
+@click.command("what-if", cls=Verb)
+@click.argument("sql", metavar="QUERY")
+@click.option("--name", help="What to call the index; its kind, if not named.")
+@kind_options
+@spark_options
+@click.pass_obj
+def what_if(output: Output, /, sql: str, name: str | None, kind_name: str, **asked: Any) -> None:
+    """Whether QUERY would use an index that does not exist, what that would save, how large it would be, and after how many such
+    queries it would have paid. Nothing is built or written."""
+    kind = kind_asked(kind_name, name or kind_name, asked)
+    with _asked(sql, **asked) as (lake, frame):
+        answer = lake.what_if(frame, [kind])
+    if isinstance(output, Json):
+        output.one(answer.to_dict())
+    else:
+        output.note(str(answer))
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def _option(name: str, hint: Any) -> Callable[[Any], Any]:
     return click.option(f"--{flag}", name, help=about)
 
 
-def _kind_options(function: Any) -> Any:
+def kind_options(function: Any) -> Any:
     """One option for each field of any kind."""
     hints = {name: hint for kind in kinds().values() for name, hint in fields_of(kind).items()}
     for name, hint in reversed(hints.items()):
@@ -80,14 +80,13 @@ def table_options(function: Any) -> Any:
 @click.command("create", cls=Verb)
 @click.argument("table")
 @click.argument("name")
-@_kind_options
+@kind_options
 @click.option("--replace", is_flag=True, help="Replace an index of that name.")
 @table_options
 @click.pass_obj
 def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked: Any) -> None:
     """Create the index NAME on TABLE: a path, or a name of Spark's catalog."""
-    given = {option: asked.pop(option) for kind in kinds().values() for option in fields_of(kind) if option in asked}
-    kind = _made(kind_named(kind_name), name, given)
+    kind = kind_asked(kind_name, name, asked)
     with opened_in_spark(f"Creating {name}", **asked) as table:
         infos = table.create(kind, replace=replace)
     shown(output, infos)
@@ -133,6 +132,12 @@ def optimize(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any)
     shown(output, infos)
     if not infos:
         output.note("Nothing to merge.")
+
+
+def kind_asked(kind_name: str, name: str, asked: dict[str, Any]) -> Kind:
+    """What the options of `kind_options` say, which are taken out of those that were `asked`."""
+    given = {option: asked.pop(option) for kind in kinds().values() for option in fields_of(kind) if option in asked}
+    return _made(kind_named(kind_name), name, given)
 
 
 def _made(kind: KindType, name: str, given: Mapping[str, Any]) -> Kind:

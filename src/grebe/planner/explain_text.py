@@ -76,11 +76,11 @@ def estimate_rows(decision: Decision, actual: Actual | None, prices: Prices) -> 
     rows = [
         ("", "before", "after", "actual"),
         ("files", f"{before.files:,}", f"{after.files:,}", f"{actual.files:,}" if actual else ""),
-        ("bytes read", _size(before.bytes), _size(after.bytes), _size(actual.bytes) if actual else ""),
+        ("bytes read", size_text(before.bytes), size_text(after.bytes), size_text(actual.bytes) if actual else ""),
         ("requests", f"{before.requests:,}", f"{after.requests:,}", ""),
         ("paid for them", *paid, ""),
         ("shuffles", str(before.shuffles), str(after.shuffles), ""),
-        ("bytes shuffled", _size(before.shuffle_bytes), _size(after.shuffle_bytes), ""),
+        ("bytes shuffled", size_text(before.shuffle_bytes), size_text(after.shuffle_bytes), ""),
         ("sorts", str(before.sorts), str(after.sorts), ""),
         ("broadcasts", str(before.broadcasts), str(after.broadcasts), ""),
         (
@@ -104,7 +104,8 @@ def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join([name.ljust(widths[0]), *right]).rstrip()
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Bytes, for people."""
     amount = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < _THOUSAND:

@@ -14,10 +14,12 @@ class Prices:
 
     thousand_requests: float = 0.0004
     gigabyte: float = 0.0
+    core_hour: float = 0.05
+    """What a core costs that works for an hour."""
 
     @staticmethod
     def of_settings(config: Config) -> "Prices":
-        return Prices(config.price_thousand_requests, config.price_gigabyte)
+        return Prices(config.price_thousand_requests, config.price_gigabyte, config.price_core_hour)
 
     def of(self, requests: int, size: int) -> float:
         return requests / _THOUSAND * self.thousand_requests + size / _GIGABYTE * self.gigabyte

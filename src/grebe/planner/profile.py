@@ -11,7 +11,7 @@ from grebe.planner.candidates import Asked, Candidate
 from grebe.planner.content import first_sorted
 from grebe.planner.cost import is_columnar
 from grebe.planner.query import Relation
-from grebe.planner.selectivity import Statistics, share_of, share_within
+from grebe.planner.selectivity import NOTHING_KNOWN, Statistics, share_of, share_within
 from grebe.planner.sizes import all_types, projected_share, required_types, row_bytes, stored_bytes, type_of_path
 from grebe.planner.tables import KnownTable
 from grebe.predicate.tree import Path
@@ -69,7 +69,10 @@ def profile(
 ) -> Profile:
     """`joined`: columns that the query joins by."""
     relation = asked.relation
-    rows = next((_rows_of(one, relation) for one in candidates if one.copy.where is None), None)
+    believed = NOTHING_KNOWN if table is None else table.believed
+    rows = None if table is None else table.rows
+    if rows is None:
+        rows = next((_rows_of(one, relation) for one in candidates if one.copy.where is None), None)
     if rows is None and table is not None:
         rows = _rows_known(table, relation)
     if rows is None:
@@ -77,7 +80,7 @@ def profile(
         compression = _COMPRESSION if is_columnar(relation.reading.format) else 1.0
         rows = relation.bytes * compression / whole
     rows = max(1.0, rows)
-    ranges = {}
+    ranges = dict(believed.ranges)
     for one in candidates:
         for path, column in one.content.columns.items():
             if column.least is not None and column.greatest is not None:
@@ -92,6 +95,7 @@ def profile(
         (column.name,): max(2.0, float(files)) for column in relation.reading.partition_columns
     }
     partitions = frozenset(distinct)
+    distinct |= believed.distinct
     for path, hashed in keys.items():
         count = _distinct(type_of_path(relation, path), rows, hashed, ranges.get(path))
         if count is not None:

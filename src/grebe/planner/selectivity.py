@@ -53,6 +53,9 @@ class Statistics:
         return 1.0 / self.distinct[path] if path in self.distinct else EQUAL
 
 
+NOTHING_KNOWN = Statistics()
+
+
 def share_of(predicate: Predicate, statistics: Statistics) -> float:
     """Of a normalised predicate: a number from `LEAST` to 1."""
     return min(1.0, max(LEAST, _share(predicate, statistics)))

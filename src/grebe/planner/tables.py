@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from grebe.files import FileIds
 from grebe.indexes.kind import Copy, Pruner
+from grebe.planner.selectivity import NOTHING_KNOWN, Statistics
 
 _FEW = 64
 """So many ranges are summed up one by one; of more, the single files are gathered at once."""
@@ -55,6 +56,11 @@ class KnownTable:
     """Bytes of every registered file, by its id."""
     log: str = ""
     """What tells its log, in this state, from every other one: a table may have several, at several places."""
+
+    believed: Statistics = NOTHING_KNOWN
+    """What else is known of its columns."""
+    rows: float | None = None
+    """How many it has, where that is known from elsewhere than its indexes."""
 
     def index(self, name: str, replaced_at: int | None = None) -> KnownIndex | None:
         """The index of that name, or a version of it that was replaced by that entry; None if it is there no more."""

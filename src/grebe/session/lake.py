@@ -1,13 +1,17 @@
 """`attach(spark)`: from here on queries use indexes by themselves."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grebe.advisor.what_if.answer import WhatIf
+from grebe.advisor.what_if.asking import what_if
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.advisor.workload.record import RECORDER
 from grebe.config import SPARK_PREFIX, Config
+from grebe.indexes.kind import Kind
+from grebe.maintenance.logs import Place
 from grebe.planner.decision import Decision
 from grebe.planner.explain import Explanation
 from grebe.planner.explain_text import Actual
@@ -18,6 +22,7 @@ from grebe.session.lake_table import LakeTable
 from grebe.session.statements import answer
 from grebe.spark.attaching import Attached, attached, classic
 from grebe.spark.frames import frame_of_arrow
+from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 
 if TYPE_CHECKING:
@@ -117,6 +122,16 @@ class Lake:
         where += [place for log, uri in met.items() for place in places_of(uri, root=root, log=log)]
         recorded = Recorded(tuple(dict.fromkeys(where)), lambda place: store_for(self._session, place))
         return frame_of_arrow(self._session, recorded.queries())
+
+    def what_if(self, df: "DataFrame | str", kinds: Kind | Sequence[Kind]) -> WhatIf:
+        """As `explain`, as if these indexes existed on those of the query's tables that they fit: which would be used, what they
+        would take and save, and after how many such queries they pay. Nothing is built or written."""
+        frame = self._session.sql(df) if isinstance(df, str) else df
+        wanted = kinds if isinstance(kinds, Sequence) else [kinds]
+        return what_if(self._spark, frame, wanted, self._opened_for_advice)
+
+    def _opened_for_advice(self, name: str) -> tuple[SparkSource, Place]:
+        return self.table(name).opened
 
     def _cached(self, cached: list[list[str]]) -> list[Reason]:
         found = ((roots, self._spark.find(roots)) for roots in cached)

@@ -78,6 +78,11 @@ class LakeTable:
     def uri(self) -> str:
         return self._source.uri
 
+    @property
+    def opened(self) -> tuple[SparkSource, Place]:
+        """What advice is given about: the table as it is now, and where its log lies."""
+        return self._newest(), self._place
+
     def create(self, *kinds: Kind, replace: bool = False) -> list[IndexInfo]:
         """Creates indexes, in one commit: all of them, or none. `replace`: those of the same name are replaced."""
         log = create(self._newest(), self._place, kinds, replace, self._config.heartbeat_seconds)

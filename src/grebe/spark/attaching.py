@@ -1,18 +1,27 @@
 """What holds a session and Grebe together: the rule in its optimizer, the planner that answers it, what the user says to both."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import Unsupported
+from grebe.files import FileList
+from grebe.log.states import TableState
+from grebe.planner.inquiry import Inquiry
 from grebe.planner.observing import HearsQueries, Seat
-from grebe.planner.tables import KnownTable
+from grebe.planner.selectivity import Statistics
+from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.spark.planning import Planned, Planning
 from grebe.spark.shim import Shim, load
-from grebe.spark.tables import Tables
+from grebe.spark.source import arrow_bytes
+from grebe.spark.tables import Found, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +45,10 @@ class Attached:
     @property
     def config(self) -> Config:
         return self._planning.config
+
+    @property
+    def inquiry(self) -> Inquiry:
+        return self._planning.inquiry
 
     @property
     def enabled(self) -> bool:
@@ -66,6 +79,35 @@ class Attached:
         found = self._planning.tables.find(roots)
         return None if found is None else found.table
 
+    def indexes(self, roots: Sequence[str]) -> tuple[KnownIndex, ...]:
+        """Of the table that these roots are."""
+        found = self.find(roots)
+        return () if found is None else found.indexes
+
+    @contextmanager
+    def as_if(
+        self,
+        uri: str,
+        files: FileList,
+        ids: npt.NDArray[np.uint32],
+        indexes: Sequence[KnownIndex],
+        believed: Statistics,
+        rows: float,
+    ) -> Iterator[Found]:
+        """The table as if it had just these files under these ids, and these indexes; with what is known of its rows."""
+        key = f"{uri}#{SYSTEM.new_id()}"
+        sizes = np.zeros(int(ids.max()) + 1 if len(ids) else 0, np.int64)
+        sizes[ids] = files.table["size"].to_numpy()
+        real = self._planning.tables.find([uri])
+        self._shim.bridge.snapshot(key).add(*arrow_bytes(files, ids))
+        self._shim.bridge.lookAgain()
+        try:
+            state = TableState() if real is None else replace(real.state, seen=None)
+            known = KnownTable(uri, 0, tuple(indexes), sizes, key, believed, rows)
+            yield Found(known, state, "", key, len(files))
+        finally:
+            self._shim.bridge.forget(key)
+
     @contextmanager
     def saying(self, name: str, values: Sequence[str], narrowing: bool = False) -> Iterator[None]:
         """A property of this thread, which Spark hands on to the thread of the JVM that plans for it. What was said around it holds
@@ -80,8 +122,11 @@ class Attached:
         finally:
             context.setLocalProperty(name, before)
 
-    def explain(self, frame: "DataFrame") -> tuple[dict[str, Any], list[Planned]]:
-        """Plans before and after, roots of cached tables, what was read if it ran; and what was decided on the way."""
+    def explain(
+        self, frame: "DataFrame", supposed: Mapping[str, Found] | None = None
+    ) -> tuple[dict[str, Any], list[Planned]]:
+        """Plans before and after, roots of cached tables, what was read if it ran; and what was decided on the way. `supposed`:
+        tables as they are to be taken for, by their roots; the plan stays as it is."""
         token = SYSTEM.new_id()
         java_frame = getattr(frame, "_jdf", None)
         if java_frame is None:
@@ -89,11 +134,13 @@ class Attached:
                 "a frame of Spark Connect hides its plan; give the query as SQL text", detail="SPARK_CONNECT"
             )
         self._planning.await_under(token)
+        self._planning.suppose(token, supposed)
         try:
             with self.saying("grebe.token", [token]):
                 plans = json.loads(self._shim.bridge.plans(java_frame))
         finally:
             planned = self._planning.collected(token)
+            self._planning.suppose(token, None)
         actual = json.loads(self._shim.bridge.actual(java_frame))
         plans["actual"] = actual if actual["milliseconds"] >= 0 else None
         return plans, planned

@@ -32,6 +32,7 @@ from grebe.spark import readings, recording, rewrite
 from grebe.spark.read_expressions import one_of, predicate, type_of_json
 from grebe.spark.read_plan import SETTINGS, read_plan
 from grebe.spark.shim import Shim
+from grebe.spark.source import common_root
 from grebe.spark.tables import NOTHING_SECONDS, Found, Tables
 
 if TYPE_CHECKING:
@@ -60,11 +61,13 @@ class Planning:
         self.tables = tables
         self._shim = shim
         self.config = config
-        self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
+        self.inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self._cores = int(shim.context.defaultParallelism)
         self._parts: dict[str, str] = {}
         """Of questions whose end has not come yet. One thread asks a question, so that its parts come one after the other."""
         self._awaited: dict[str, list[Planned]] = {}
+        self._supposed: dict[str, Mapping[str, Found]] = {}
+        """By token, tables as they are to be taken for (by their roots) while a query is planned that is not to be changed."""
         self._hears: HearsQueries | None = None
         self.seats: dict[str, Seat] = {}
         """The tables of queries that were heard of, by the places of their logs."""
@@ -73,7 +76,7 @@ class Planning:
 
     def configure(self, config: Config) -> None:
         if config.cache_bytes != self.config.cache_bytes:
-            self._inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
+            self.inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self.config = config
         self.tables.configure(config)
 
@@ -111,11 +114,13 @@ class Planning:
         if not tables and not asked["token"]:
             return ""
         with telemetry.planning(_logger, list(tables), since) as told:
-            decision = choose(query, tables, self.config, why=bool(asked["token"]), inquiry=self._inquiry)
+            decision = choose(query, tables, self.config, why=bool(asked["token"]), inquiry=self.inquiry)
             told.add(used=decision.used)
         as_of = tuple(dict.fromkeys(relation.as_of for relation in query.relations if relation.as_of))
         decision = replace(decision, as_of=as_of) if as_of else decision
         self._tell(asked["token"], Planned(query, decision))
+        if asked["token"] in self._supposed:
+            return ""
         return rewrite.to_text(decision, query, {one.table.uri: one.snapshot for one in found.values()})
 
     def _ran(self, told: Mapping[str, Any]) -> None:
@@ -165,12 +170,12 @@ class Planning:
         predicate = one_of(tuple(lookup["path"]), lookup["type"], values)
         if predicate is None:
             return ""
-        hits = self._inquiry.hits(found.table, index, predicate)
-        entries = None if hits is None else self._inquiry.entries(found.table, index, predicate, hits)
+        hits = self.inquiry.hits(found.table, index, predicate)
+        entries = None if hits is None else self.inquiry.entries(found.table, index, predicate, hits)
         if entries is None:
             return ""
         having = FileIds.of(entries.files) & index.pruner.covered
-        parts = self._inquiry.parts(found.table, index, entries, having)
+        parts = self.inquiry.parts(found.table, index, entries, having)
         return rewrite.restriction_text(index.pruner.covered - having, parts)
 
     def _damaged(self, table: KnownTable, index: KnownIndex, problem: GrebeError) -> None:
@@ -179,6 +184,13 @@ class Planning:
     def await_under(self, token: str) -> None:
         with self._lock:
             self._awaited[token] = []
+
+    def suppose(self, token: str, tables: Mapping[str, Found] | None) -> None:
+        """None: no more."""
+        if tables is None:
+            self._supposed.pop(token, None)
+        else:
+            self._supposed[token] = tables
 
     def collected(self, token: str) -> list[Planned]:
         with self._lock:
@@ -214,7 +226,12 @@ class Planning:
         )
         if not readings.is_ours(described):
             return replace(relation, obstacle=_obstacle(Code.UNSUPPORTED_RELATION, name, what=described["format"]))
-        table = self.tables.find(described["roots"])
+        supposed = self._supposed.get(asked["token"] or "")
+        table = (
+            self.tables.find(described["roots"]) if supposed is None else supposed.get(common_root(described["roots"]))
+        )
+        if supposed is not None and table is None:
+            return relation
         if table is None or not table.table.indexes:
             self._shim.bridge.nothingAt(question, number, int(NOTHING_SECONDS * 1000))
             return relation

@@ -8,9 +8,12 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import where
 from grebe.indexes.content import copied
+from grebe.indexes.content.shape import shape_of
 from grebe.indexes.content.standing_in import StandsIn
 from grebe.indexes.covering.build import arrange
+from grebe.indexes.covering.suppose import suppose
 from grebe.indexes.kind import Arranged, Kind, Rows
+from grebe.indexes.supposed import Sample, Supposed
 from grebe.log.entry import IndexSpec
 from grebe.predicate.tree import Predicate
 
@@ -54,6 +57,9 @@ class Covering(StandsIn):
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        return suppose(shape_of(self.name, spec), sample)
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

@@ -16,6 +16,8 @@ from grebe.indexes.faults import Fault
 from grebe.indexes.kind import Arranged, Copy, Kind, Pruner, Rows
 from grebe.indexes.lookup.build import arrange
 from grebe.indexes.lookup.probe import LookupIndex
+from grebe.indexes.lookup.suppose import suppose
+from grebe.indexes.supposed import Sample, Supposed
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.store.protocol import Store
@@ -70,6 +72,9 @@ class Lookup:
     @staticmethod
     def pruner_of(index: IndexState, store: Store) -> Pruner | None:
         return LookupIndex.of(index, store)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        return suppose(shape_of(self.name, spec), sample)
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

@@ -17,6 +17,8 @@ from grebe.indexes.spatial.checks import faults_of
 from grebe.indexes.spatial.describe import describe
 from grebe.indexes.spatial.probe import SpatialIndex
 from grebe.indexes.spatial.shape import BOXES, ENVELOPE, POINTS, WKB, places_of
+from grebe.indexes.spatial.suppose import suppose
+from grebe.indexes.supposed import Sample, Supposed
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.store.protocol import Store
@@ -105,6 +107,9 @@ class Spatial:
     @staticmethod
     def pruner_of(index: IndexState, store: Store) -> Pruner | None:
         return SpatialIndex.of(index, store)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        return suppose(places_of(self.name, spec), sample)
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

@@ -10,6 +10,8 @@ from grebe.indexes.summary import directory
 from grebe.indexes.summary.build import arrange
 from grebe.indexes.summary.probe import SummaryIndex
 from grebe.indexes.summary.shape import shape_of
+from grebe.indexes.summary.suppose import suppose
+from grebe.indexes.supposed import Sample, Supposed
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.log.states import IndexState
 from grebe.store.protocol import ObjectMissing, Store
@@ -27,6 +29,9 @@ class Summary:
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        return suppose(shape_of(self.name, spec), sample)
 
     def described(self, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
         return directory.describe(folder, store)

@@ -8,8 +8,10 @@ from grebe.formats import Column, Reading
 from grebe.indexes.content.copies import copy_of
 from grebe.indexes.content.standing_in import StandsIn
 from grebe.indexes.kind import Arranged, Copy, Kind, Rows
+from grebe.indexes.supposed import Sample, Supposed
 from grebe.indexes.view.build import arrange
 from grebe.indexes.view.definition import Definition
+from grebe.indexes.view.suppose import suppose
 from grebe.log.entry import IndexSpec
 from grebe.log.states import IndexState
 from grebe.predicate.text import column_sql
@@ -70,6 +72,9 @@ class View(StandsIn):
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self._known, rows)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        return suppose(self._known, sample)
 
     @staticmethod
     def copy_of(index: IndexState, store: Store) -> Copy:

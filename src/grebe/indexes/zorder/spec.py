@@ -8,8 +8,10 @@ from grebe.errors import CorruptIndex, InvalidIndex
 from grebe.formats import Reading
 from grebe.indexes import where
 from grebe.indexes.content import copied
+from grebe.indexes.content.shape import shape_of
 from grebe.indexes.content.standing_in import StandsIn
 from grebe.indexes.kind import Arranged, Kind, Rows
+from grebe.indexes.supposed import Sample, Supposed, along
 from grebe.indexes.zorder.build import arrange
 from grebe.indexes.zorder.curve import CURVES
 from grebe.log.entry import IndexSpec
@@ -65,6 +67,10 @@ class ZOrder(StandsIn):
 
     def arranged(self, spec: IndexSpec, rows: Rows) -> Arranged:
         return arrange(self.name, spec, rows)
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed:
+        shape = shape_of(self.name, spec)
+        return along(sample, shape.on, shape.columns, f"along a {self.curve} curve through {len(shape.on)} columns")
 
     @classmethod
     def from_spec(cls, name: str, spec: IndexSpec) -> Kind:

@@ -1,0 +1,123 @@
+"""A kind and a sample of rows made into what the planner takes for an index: its copy with the sizes and bounds that it would have,
+its pruner with guesses in place of answers."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from grebe.advisor.what_if.guessing import Guessing
+from grebe.clock import SYSTEM
+from grebe.errors import Unsupported
+from grebe.files import FileIds
+from grebe.indexes.columns import Chosen, recorded
+from grebe.indexes.kind import Copy, Kind, KindType, Pruner, Run, bound_names
+from grebe.indexes.registry import kind_named
+from grebe.indexes.supposed import CanBeSupposed, Sample, Supposed
+from grebe.log.entry import IndexSpec
+from grebe.log.states import ACTIVE, IndexState
+from grebe.planner.tables import KnownIndex
+from grebe.predicate.tree import Path
+from grebe.store.memory import MemoryStore
+
+_MB = 1e6
+_BEGIN_SECONDS = 0.8
+_READ_MB, _WRITE_MB, _SHUFFLE_ROWS = 180.0, 45.0, 1.6e6
+"""A second of one core."""
+# These tell between which values those of a file lie, and nothing of single ones.
+_RANGES_ONLY = ("min_max", "null_count", "intervals")
+
+
+@dataclass(frozen=True, slots=True)
+class Imagined:
+    """An index that is not there. `bytes` and `build_seconds` are guesses, to be shown."""
+
+    kind: Kind
+    spec: IndexSpec
+    index: KnownIndex
+    bytes: int
+    build_seconds: float
+
+
+def imagine(kind: Kind, spec: IndexSpec, sample: Sample, covered: FileIds, cores: int) -> Imagined:
+    if not isinstance(kind, CanBeSupposed):
+        raise Unsupported(
+            f"index {kind.name}: kind {spec.kind} does not say what it would be like; create it, and look at explain",
+            detail="SUPPOSED",
+        )
+    supposed = kind.supposed(spec, sample)
+    whole = IndexSpec(spec.kind, spec.columns, {**spec.properties, **supposed.properties})
+    state = IndexState(kind.name, whole, ACTIVE, 0, (), covered, "", 0, 0)
+    of_kind, store = kind_named(spec.kind), MemoryStore()
+    copy, real = of_kind.copy_of(state, store), of_kind.pruner_of(state, store)
+    pruner = None if real is None else _guessing(real, whole, sample, supposed)
+    known = KnownIndex(
+        kind.name, spec.kind, ACTIVE, None if copy is None else _filled(copy, whole, sample, supposed), pruner=pruner
+    )
+    return Imagined(kind, whole, known, supposed.bytes, _seconds(of_kind, kind, spec, sample, supposed, cores))
+
+
+def _guessing(real: Pruner, spec: IndexSpec, sample: Sample, supposed: Supposed) -> Guessing:
+    sketches = [one["sketch"] if isinstance(one, dict) else "" for one in spec.properties.get("sketches", ())]
+    ranges = bool(sketches) and all(one in _RANGES_ONLY for one in sketches) and not spec.properties.get("sieves")
+    distinct: dict[Path, float] = {}
+    for path in real.columns:
+        if path[0] in sample.rows.column_names:
+            distinct[path] = max(1.0, sample.distinct([Chosen(path, "")]))
+    return Guessing(real, sample, supposed.bytes, not ranges, distinct)
+
+
+def _filled(copy: Copy, spec: IndexSpec, sample: Sample, supposed: Supposed) -> Copy:
+    """With the content that it would have."""
+    count = max(1, supposed.files)
+    buckets = np.arange(count, dtype=np.int32) if copy.layout.buckets else np.full(count, -1, np.int32)
+    columns: dict[str, pa.Array] = {
+        "path": pa.array([f"supposed/part_{number:05d}.gix" for number in range(count)]),
+        "size": pa.array(np.full(count, supposed.bytes // count, np.int64)),
+        "rows": pa.array(np.full(count, supposed.rows // count, np.int64)),
+        "bucket": pa.array(buckets),
+    }
+    if copy.definition is None:
+        on = {one.content: one for one in recorded(spec.columns, copy.reading, copy.name)}
+        for place, name in enumerate(copy.bounded):
+            if name in on and on[name].path[0] in sample.rows.column_names:
+                columns |= _bounds(place, sample, on[name], supposed, count)
+    content = pa.table(
+        {field.name: columns.get(field.name, pa.nulls(count, field.type)) for field in copy.content.schema}
+    )
+    return replace(
+        copy,
+        content=content.cast(copy.content.schema),
+        runs=(Run(tuple(range(count))),),
+        key=f"supposed-{SYSTEM.new_id()}",
+    )
+
+
+def _bounds(place: int, sample: Sample, column: Chosen, supposed: Supposed, files: int) -> dict[str, pa.Array]:
+    values = sample.values(column)
+    if supposed.order is not None:
+        values = values.take(pa.array(supposed.order))
+    least, greatest, nulls = bound_names(place)
+    ends = np.linspace(0, len(values), files + 1).astype(np.int64)
+    if supposed.order is None:
+        ends = np.stack([np.zeros(files, np.int64), np.full(files, len(values))])
+        pairs = list(zip(ends[0], ends[1], strict=True))
+    else:
+        pairs = list(pairwise(ends))
+    found = [pc.min_max(values[start:stop]) for start, stop in pairs]
+    share = supposed.rows / max(1, len(values))
+    return {
+        least: pa.array([one["min"].as_py() for one in found], values.type),
+        greatest: pa.array([one["max"].as_py() for one in found], values.type),
+        nulls: pa.array([round(values[start:stop].null_count * share) for start, stop in pairs], pa.int64()),
+    }
+
+
+def _seconds(of: KindType, kind: Kind, spec: IndexSpec, sample: Sample, supposed: Supposed, cores: int) -> float:
+    """To build it: reading the columns, sending the rows around, writing."""
+    read = sample.facts.bytes_of([(name,) for name in kind.reads(spec)]) / _MB / _READ_MB
+    write = supposed.bytes / _MB / _WRITE_MB
+    send = supposed.rows / _SHUFFLE_ROWS if supposed.shuffled else 0.0
+    return _BEGIN_SECONDS + (read + write + send) / max(1, cores)

@@ -1,0 +1,102 @@
+"""Some rows of a table in Spark, for imagining indexes: of Parquet a row group of a few files, of others their first rows."""
+
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grebe.errors import GrebeError
+from grebe.files import FileList
+from grebe.formats import DataFile, Reading
+from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.indexes.kind import FILE_COLUMN
+from grebe.indexes.supposed import Sample
+from grebe.indexes.view.build import rows_of
+from grebe.indexes.view.definition import Definition
+from grebe.maintenance.facts import data_files, facts_of, spread_over
+from grebe.spark.source import SparkSource
+from grebe.spark.stores import store_for
+from grebe.spark.views import frame_of_base
+
+_FILES, _ROWS = 24, 48_000
+_SPARK_FILES = 4
+_AT_ONCE = 8
+_SEED = 42
+
+
+def sample_of(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], columns: Collection[str]) -> Sample:
+    """Of these files of the table, with these columns."""
+    store = store_for(source.session, source.uri)
+    facts = facts_of(files, source.reading, store)
+    places = spread_over(len(files), _FILES) if len(files) else np.empty(0, np.int64)
+    names = [column.name for column in source.reading.columns if column.name in columns]
+    rows = _empty(source.reading, names)
+    if len(places):
+        try:
+            rows = _from_parquet(source, data_files(files.take(places), store), ids[places], names)
+        except (GrebeError, pa.ArrowException, KeyError):  # not Parquet, or such as only Spark reads
+            rows = _from_spark(source, files, ids, names)
+    return Sample(rows, facts, len(files), _groups_in(source, files, ids))
+
+
+def _empty(reading: Reading, names: list[str]) -> pa.Table:
+    fields = [column.arrow for column in reading.columns if column.name in names]
+    return pa.schema([*fields, pa.field(FILE_COLUMN, pa.int64())]).empty_table()
+
+
+def _from_parquet(source: SparkSource, some: list[DataFile], ids: npt.NDArray[np.uint32], names: list[str]) -> pa.Table:
+    whole = _empty(source.reading, names)
+    if source.reading.format != "parquet" or source.reading.partition_columns:
+        raise KeyError(source.reading.format)
+    most = _ROWS // len(some)
+
+    def read(number: int) -> pa.Table:
+        chance = np.random.default_rng(_SEED + number)
+        raw = RangeFile(some[number])
+        with arrow_errors(raw, "Parquet"):
+            opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
+            if not opened.num_row_groups:
+                return whole
+            found = opened.read_row_group(int(chance.integers(opened.num_row_groups)), columns=names)
+        kept = found.take(np.sort(chance.permutation(found.num_rows)[:most])).select(names)
+        return kept.append_column(FILE_COLUMN, pa.array(np.full(kept.num_rows, ids[number], np.int64))).cast(
+            whole.schema
+        )
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return pa.concat_tables([whole, *pool.map(read, range(len(some)))]).combine_chunks()
+
+
+def _from_spark(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], names: list[str]) -> pa.Table:
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    tables = []
+    for place in spread_over(len(files), _SPARK_FILES):
+        one = source.frame(files.take(np.array([place])), ids[place : place + 1])
+        tables.append(one.select(*quoted, FILE_COLUMN).limit(_ROWS // _SPARK_FILES).toArrow())
+    whole = _empty(source.reading, names)
+    return pa.concat_tables([whole, *(table.cast(whole.schema) for table in tables)]).combine_chunks()
+
+
+def _groups_in(
+    source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32]
+) -> Callable[[Definition], tuple[int, int]]:
+    """Counted by Spark in the first rows of a few files, for only Spark knows what a view's query means."""
+
+    def count(definition: Definition) -> tuple[int, int]:
+        from pyspark.sql import functions
+
+        places = spread_over(len(files), _SPARK_FILES)
+        if not len(places):
+            return 0, 0
+        some = source.frame(files.take(places), ids[places]).limit(_ROWS)
+        derived = rows_of(definition, some, [frame_of_base(source.session, one) for one in definition.bases[1:]])
+        rows = functions.sum("count_of_rows") if definition.grouped else functions.count(functions.lit(1))
+        keys = [functions.col("`" + key.name.replace("`", "``") + "`") for key in definition.keys]
+        distinct = functions.approx_count_distinct(functions.xxhash64(*keys)) if keys else functions.lit(1)
+        (found,) = derived.agg(distinct, rows).collect()
+        return int(found[0] or 0), int(found[1] or 0)
+
+    return count

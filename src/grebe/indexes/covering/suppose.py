@@ -1,0 +1,31 @@
+"""What a covering index would be like, by a sample of the table's rows."""
+
+from grebe.indexes.content.shape import Shape
+from grebe.indexes.covering.layout import Distinct, plan
+from grebe.indexes.supposed import Sample, Supposed, copied_bytes
+
+
+def suppose(shape: Shape, sample: Sample) -> Supposed:
+    count = sample.rows.num_rows
+    planned = plan(
+        shape,
+        sample.facts,
+        lambda: Distinct(count, sample.distinct_in_sample(shape.on[:1]), sample.distinct_in_sample(shape.on)),
+    )
+    layout = planned.layout
+    # Within a bucket rows are sorted too.
+    order = sample.order(shape.on[0])
+    return Supposed(
+        properties={
+            "layout": {
+                "buckets": layout.buckets,
+                "bucket_by": list(layout.bucket_by),
+                "sort_by": list(layout.sort_by),
+                "reason": planned.reason,
+            }
+        },
+        bytes=copied_bytes(sample, shape.columns, order),
+        rows=sample.facts.rows,
+        files=planned.parts,
+        order=None if layout.buckets else order,
+    )

@@ -1,0 +1,176 @@
+"""An index that is not there, as it would be: what planner and people want to know before anybody builds it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from grebe.indexes.columns import Chosen
+from grebe.indexes.content.parts import parts_for
+from grebe.indexes.kind import FILE_COLUMN, Facts
+from grebe.indexes.view.definition import Definition
+from grebe.log.entry import IndexSpec
+
+Numbers = npt.NDArray[np.int64]
+OF_A_FILE = 3_500
+"""Bytes of a content file beside its rows, and of what the directory says of it."""
+_OF_A_RUN = 3.0
+_SEED = 42
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some rows of a table, and what is known of all of them."""
+
+    rows: pa.Table
+    """Whole columns of the table, and `FILE_COLUMN`."""
+    facts: Facts
+    files: int
+    """Of the table."""
+    groups: Callable[[Definition], tuple[int, int]] | None = None
+    """How many groups the sampled rows have in a query, and how many rows it groups; None without Spark."""
+
+    def values(self, column: Chosen) -> pa.Array:
+        found = self.rows[column.path[0]].combine_chunks()
+        return found if len(column.path) == 1 else pc.struct_field(found, list(column.path[1:]))
+
+    def order(self, column: Chosen) -> Numbers:
+        """The rows as they lie if they are sorted by this column."""
+        order = pc.array_sort_indices(self.values(column), null_placement="at_start")
+        return np.asarray(order.to_numpy(), np.int64)
+
+    def ranks(self, column: Chosen) -> Numbers:
+        """The place of each row among all, by this column."""
+        return np.argsort(self.order(column), kind="stable")
+
+    def codes(self, columns: Sequence[Chosen]) -> Numbers:
+        """Equal for rows that are equal in all of these columns."""
+        codes = np.zeros(self.rows.num_rows, np.int64)
+        for column in columns:
+            encoded = self.values(column).dictionary_encode("encode")
+            own = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
+            codes = np.unique(codes * (len(encoded.dictionary) + 1) + own, return_inverse=True)[1].astype(np.int64)
+        return codes
+
+    def distinct(self, columns: Sequence[Chosen]) -> float:
+        """How many different values the table has, about."""
+        counts = np.unique(self.codes(columns), return_counts=True)[1]
+        return scaled(len(counts), int((counts == 1).sum()), self.rows.num_rows, self.facts.rows)
+
+    def distinct_in_sample(self, columns: Sequence[Chosen]) -> int:
+        return len(np.unique(self.codes(columns)))
+
+
+def scaled(found: int, once: int, sampled: int, rows: float) -> float:
+    """How many values so many rows have, if a sample has so many, and so many of them once (the estimator known as Duj1)."""
+    if not sampled:
+        return 0.0
+    unread = 1.0 - min(1.0, sampled / max(rows, 1.0))
+    return min(max(rows, 1.0), found / max(1.0 - unread * once / sampled, 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    properties: Mapping[str, Any]
+    """What the index would remember about its content, beside its spec."""
+    bytes: int
+    rows: int
+    """Of its content."""
+    files: int
+    """Of its content."""
+    order: Numbers | None = field(default=None, compare=False)
+    """The sampled rows as they would lie; None: in no order that bounds of files tell anything of."""
+    shuffled: bool = True
+    """Whether building it sends its rows around."""
+
+
+@runtime_checkable
+class CanBeSupposed(Protocol):
+    """A kind that can tell what it would be like."""
+
+    def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed: ...
+
+
+def copied_bytes(sample: Sample, columns: Sequence[Chosen], order: Numbers | None) -> int:
+    """Of these columns with their lineage, if all rows are written in that order."""
+    lineage = Chosen((FILE_COLUMN,), "integer")
+    plain = _plain([*map(sample.values, columns), sample.values(lineage)], order)
+    scale = sample.facts.rows / max(1, sample.rows.num_rows)
+    whole = sum(plain) * scale
+    files = parts_for(int(whole))
+    each = [
+        min(alone * scale, _in_dictionary(sample, column, files, order is not None and place == 0))
+        for place, (column, alone) in enumerate(zip((*columns, lineage), plain, strict=True))
+    ]
+    return int(sum(each)) + files * OF_A_FILE
+
+
+def _in_dictionary(sample: Sample, column: Chosen, files: int, in_order: bool) -> float:
+    """Bytes of a column if each file lists its values once, and of each row which one it is; in order, each value has one run."""
+    there = sample.values(column).drop_null()
+    if not len(there):
+        return 0.0
+    listed = _plain([there.unique()], None)[0] / sample.distinct_in_sample([column])
+    rows, values = sample.facts.rows / files, sample.distinct([column])
+    own = values / files if in_order else values * (1.0 - math.exp(-rows / max(1.0, values)))
+    number = own * _OF_A_RUN / rows if in_order else math.log2(own + 1.0) / 8
+    return files * (own * listed + rows * number)
+
+
+def _plain(columns: Sequence[pa.Array], order: Numbers | None) -> list[float]:
+    """Bytes of each of the columns as they are, compressed."""
+    names = [f"c{place}" for place in range(len(columns))]
+    return _sizes(pa.table(list(columns), names), order, use_dictionary=False)
+
+
+def entry_bytes(sample: Sample, columns: Sequence[Chosen], locators: int, order: Numbers | None) -> int:
+    """Of entries, one a row: these columns, the file, and where in it; numbers as differences to their neighbours."""
+    chance = np.random.default_rng(_SEED)
+    of_a_file = max(1, sample.facts.rows // max(1, sample.files))
+    located = [pa.array(chance.integers(0, of_a_file, sample.rows.num_rows)) for _ in range(locators)]
+    values = [*map(sample.values, columns), sample.rows[FILE_COLUMN].combine_chunks(), *located]
+    names = [f"c{place}" for place in range(len(values))]
+    whole = {
+        name: "DELTA_BINARY_PACKED" for name, one in zip(names, values, strict=True) if pa.types.is_integer(one.type)
+    }
+    sizes = _sizes(pa.table(values, names), order, use_dictionary=False, column_encoding=whole)
+    return int(sum(sizes) * sample.facts.rows / max(1, sample.rows.num_rows))
+
+
+def _sizes(table: pa.Table, order: Numbers | None, **options: Any) -> list[float]:
+    if not table.num_rows:
+        return [0.0] * table.num_columns
+    laid = table if order is None else table.take(pa.array(order))
+    sink = pa.BufferOutputStream()
+    pq.write_table(laid, sink, compression="zstd", write_statistics=False, **options)
+    footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    return [
+        float(sum(group.column(place).total_compressed_size for group in groups)) for place in range(table.num_columns)
+    ]
+
+
+def along(sample: Sample, on: Sequence[Chosen], columns: Sequence[Chosen], reason: str) -> Supposed:
+    """A copy whose rows lie along a curve through the columns `on`."""
+    order = _interleaved(sample, on)
+    size = copied_bytes(sample, columns, order)
+    layout = {"buckets": 0, "bucket_by": [], "sort_by": [], "along": [one.content for one in on], "reason": reason}
+    return Supposed({"layout": layout}, size, sample.facts.rows, parts_for(size), order)
+
+
+def _interleaved(sample: Sample, on: Sequence[Chosen]) -> Numbers:
+    """Along a curve by ranks: which one makes no difference for a guess."""
+    count = max(1, sample.rows.num_rows)
+    levels = max(1, min(60 // max(1, len(on)), int(np.ceil(np.log2(count)))))
+    cells = [sample.ranks(column) * (1 << levels) // count for column in on]
+    numbers = np.zeros(sample.rows.num_rows, np.int64)
+    for level in range(levels - 1, -1, -1):
+        for cell in cells:
+            numbers = (numbers << 1) | ((cell >> level) & 1)
+    return np.argsort(numbers, kind="stable").astype(np.int64)
