@@ -1,4 +1,4 @@
-"""A copy along a curve over lake tables: appended files, deleted rows and older versions, as with every other index."""
+"""Copies along a curve or a tree over lake tables: appended files, deleted rows and older versions, as with every other index."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +18,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("lake
 BOXES = ["SELECT v, s FROM {0} WHERE k BETWEEN 10 AND 90 AND w > 3", "SELECT k, w, v FROM {0} WHERE w = 2 OR k IS NULL"]
 
 
+KINDS = {
+    "curve": grebe.ZOrder("box", on=["k", "w"], include=["v", "s"]),
+    "tree": grebe.Layout("box", queries="k BETWEEN 5 AND 50 AND w > 2; w = 1; k IS NULL", include=["v", "s"]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [*NAMES[:1], *(pytest.param(name, marks=pytest.mark.soak) for name in NAMES[1:])])
-def test_boxes_over_tables_that_change(served: Served, folder: Path, name: str) -> None:
-    made = FORMATS[name](served.spark, folder / "curves")
+def test_boxes_over_tables_that_change(served: Served, folder: Path, name: str, kind: str) -> None:
+    made = FORMATS[name](served.spark, folder / kind)
 
     def some(count: int, seed: int) -> "DataFrame":
         return served.spark.createDataFrame([tuple(row.values()) for row in rows(count, seed).to_pylist()], COLUMNS)
@@ -31,7 +38,7 @@ def test_boxes_over_tables_that_change(served: Served, folder: Path, name: str) 
     made.create(some(300, 1))
     made.append(some(300, 2))
     table = served.lake.table(made.given, format=name.split()[0] if made.given == made.path else None)
-    table.create(grebe.ZOrder("box", on=["k", "w"], include=["v", "s"]))
+    table.create(KINDS[kind])
     assert same() == [["box"], ["box"]]
     before = made.version()
     made.append(some(100, 3))
