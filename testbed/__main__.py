@@ -4,7 +4,8 @@ import argparse
 import subprocess
 import sys
 
-from grebe.spark.java import cache_folder, find_java
+from grebe.spark.java import find_java
+from grebe.store.own_folder import cache_folder
 from testbed import azure, maven, tpcds, tpch
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
 
-from grebe.spark.java import cache_folder
+from grebe.store.own_folder import cache_folder
 from testbed.process import free_ports, running, scratch_folder
 
 _VERSION = "3.37.0"

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from grebe.spark.java import cache_folder
+from grebe.store.own_folder import cache_folder
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

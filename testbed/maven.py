@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from grebe.spark.java import cache_folder, find_java
+from grebe.spark.java import find_java
+from grebe.store.own_folder import cache_folder
 
 _COORDINATES_OF_S3A = Path(__file__).with_name("s3a_jars.txt")
 _LAKES = {

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from grebe.errors import Unsupported
-from grebe.spark.java import _find_java, cache_folder, find_java
+from grebe.spark.java import _find_java, find_java
+from grebe.store.own_folder import cache_folder
 
 FakeJava = Callable[[str, int], Path]
 

@@ -1,7 +1,7 @@
 """What is told of a predicate: the files and records that hold its rows, and what it took to know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,11 @@ class Found:
     """By place: where in `values` each of the records is."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Files that each index by itself rules out."""
+
+    def without(self, places: Flags) -> "Found":
+        """Less these files."""
+        records = {place: one for place, one in self.records.items() if not places[place]}
+        return replace(self, records=records, whole=self.whole[~places[self.whole]])
 
     @property
     def covered(self) -> int:

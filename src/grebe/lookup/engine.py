@@ -4,7 +4,7 @@ Files that no index covers are read as a whole. So the rows are always those of 
 that takes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +20,10 @@ from grebe.indexes.kind import Pruner
 from grebe.indexes.reading import Reader, side_by_side
 from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
 from grebe.lookup.explain import LookupExplanation, not_used
+from grebe.lookup.fetching import LOCATED, Beside, Fetch
 from grebe.lookup.finding import Finder
 from grebe.lookup.memory import FileMemory
+from grebe.lookup.pin.pins import Held, Pins, PinsSeen, State
 from grebe.lookup.telling import Teller
 from grebe.planner.observing import HearsLookups
 from grebe.planner.reasons import Code, Reason
@@ -54,8 +56,15 @@ class Snapshot:
 
 
 class Engine:
-    def __init__(self, snapshot: Snapshot, cache: ByteCache, time_zone: str, hears: HearsLookups | None = None) -> None:
-        """`hears` is told of every lookup once it is done."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cache: ByteCache,
+        time_zone: str,
+        hears: HearsLookups | None = None,
+        pins: Pins | None = None,
+    ) -> None:
+        """`hears` is told of every lookup once it is done. `pins` are rows that are in memory."""
         self.snapshot = snapshot
         self._told = Teller(snapshot.source.uri, snapshot.files, hears)
         self._whole_schema = snapshot.reading.schema
@@ -63,7 +72,7 @@ class Engine:
         self.type = schema_type(self._whole_schema)
         self.time_zone = time_zone
         self._cache = cache
-        self._local = snapshot.source.uri.startswith("file:")
+        self.local = snapshot.source.uri.startswith("file:")
         self._data_files: Sequence[DataFile] = snapshot.source.data_files(snapshot.files)
         self._modified: list[int] = snapshot.files.table["modified_ms"].to_pylist()
         self._partitions = snapshot.source.partition_values(snapshot.files, snapshot.reading)
@@ -77,6 +86,15 @@ class Engine:
                     Reason(Code.READ_DIFFERENTLY, one.name, {"differs": "columns or options"})
                 )
         self._finder = Finder(tuple(self._pruners.values()), snapshot.ids)
+        self.state = State(
+            snapshot.files,
+            snapshot.reading,
+            self._partitions,
+            lambda: self.deleted,
+            snapshot.table_version,
+            snapshot.log_version,
+        )
+        self._pinned = PinsSeen(pins or Pins(), self.state)
 
     @cached_property
     def deleted(self) -> Deleted:
@@ -111,7 +129,7 @@ class Engine:
         """`predicate` is bound and normalised, here and below."""
         reader = self.reader()
         with self._told.lookup("files", predicate) as told:
-            found = self._find(predicate, reader)
+            found = self._narrowed(self.find(predicate, reader), predicate)
             answer = self._answer(found, reader)
             told.found(found, reader)
         return answer
@@ -119,7 +137,7 @@ class Engine:
     def explain(self, predicate: Predicate) -> LookupExplanation:
         """Reads the index as a lookup would, and no data."""
         reader = self.reader()
-        found = self._find(predicate, reader)
+        found = self.find(predicate, reader)
         answer = self._answer(found, reader)
         reasons = [
             *self.snapshot.unused,
@@ -128,17 +146,41 @@ class Engine:
         ]
         chosen = {name: why for name in found.used if (why := self._pruners[name].chosen)}
         older = {name: self.snapshot.older[name] for name in found.used if name in self.snapshot.older}
-        return LookupExplanation(answer, found.used, tuple(reasons), chosen, older)
+        pinned = int(self._pinned.held(predicate, ()).places.sum())
+        return LookupExplanation(answer, found.used, tuple(reasons), chosen, older, pinned)
 
-    def _find(self, predicate: Predicate, reader: Reader) -> Found:
+    def find(self, predicate: Predicate, reader: Reader) -> Found:
         found = self._finder.find(predicate, reader)
         asked = about(predicate, [(name,) for name in self._partitions.column_names])
         if asked == TRUE or not self._partitions.num_columns:
             return found
         # What the partitions of files say cannot be told by an index that does not know these columns.
         kept = matches(self._partitions, asked).to_numpy(zero_copy_only=False)
-        records = {place: one for place, one in found.records.items() if kept[place]}
-        return replace(found, records=records, whole=found.whole[kept[found.whole]])
+        return found.without(~kept)
+
+    def _held(self, predicate: Predicate, names: Sequence[str] = ()) -> Held:
+        """What is pinned of a query's rows. The query is remembered: the next pin is laid out for such."""
+        self._pinned.pins.asked.hear(predicate)
+        return self._pinned.held(predicate, names)
+
+    def _left(self, held: Held, predicate: Predicate, reader: Reader) -> Found:
+        """Where the other rows may lie."""
+        if held.everything:
+            return Found(known=held.places)
+        found = self.find(predicate, reader)
+        return found.without(held.places) if held.parts else found
+
+    def _narrowed(self, found: Found, predicate: Predicate) -> Found:
+        """Without files of which pinned rows tell that none matches."""
+        held = self._held(predicate)
+        if not held.parts:
+            return found
+        try:
+            having = held.files(predicate)
+        except GrebeError:
+            # A cast that fails is told to whoever reads the rows.
+            return found
+        return replace(found.without(held.places & ~having), known=found.known | held.places)
 
     def _answer(self, found: Found, reader: Reader) -> Answer:
         uris = self.snapshot.files.uris()
@@ -164,9 +206,10 @@ class Engine:
         known = self.snapshot.reading.columns
         names = [column.name for column in known] if columns is None else list(columns)
         with self._told.lookup("scan", predicate, tuple(names), heard) as told:
-            found = self._find(predicate, reader)
             needed = list(dict.fromkeys([*names, *(path[0] for path in columns_of(predicate))]))
-            parts = self._parts(found, predicate, needed, reader)
+            held = self._held(predicate, needed)
+            found = self._left(held, predicate, reader)
+            parts = [*held.tables(predicate, needed), *self._parts(found, predicate, needed, reader)]
             schema = self._schema(tuple(names))
             tables = [_as(part.select(names), schema) for part in parts if len(part)]
             made = pa.concat_tables(tables) if tables else schema.empty_table()
@@ -179,8 +222,8 @@ class Engine:
         known = [] if found.values is None else self._from_index(found, predicate, needed)
         if known is None or found.values is None:
             wanted = [*found.records.items(), *wanted]
-        fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader), self._beside(found, needed))
-        return [*(known or ()), *side_by_side(fetch, wanted, self._local)]
+        fetch = Fetch(self, Evaluator(predicate), needed, self.maps(found, reader), self._beside(found, needed))
+        return [*(known or ()), *side_by_side(fetch, wanted, self.local)]
 
     def _from_index(self, found: Found, predicate: Predicate, needed: list[str]) -> list[pa.Table] | None:
         """None where the index does not hold all of these columns, or rows that the table no longer has."""
@@ -197,7 +240,7 @@ class Engine:
         )
         return [table.filter(matches(table, predicate))]
 
-    def _beside(self, found: Found, needed: Sequence[str]) -> "_Beside | None":
+    def _beside(self, found: Found, needed: Sequence[str]) -> Beside | None:
         """What need not be read of rows, since the index holds it, where something else has to be."""
         if found.values is None:
             return None
@@ -206,7 +249,7 @@ class Engine:
         if not names or len(names) == len(needed):
             return None
         values = found.values.select([held[(name,)] for name in names]).rename_columns(names)
-        return _Beside(_as(values, self._schema(tuple(names))), found.positions)
+        return Beside(_as(values, self._schema(tuple(names))), found.positions)
 
     def _schema(self, names: tuple[str, ...]) -> pa.Schema:
         known = self._schemas.get(names)
@@ -218,16 +261,15 @@ class Engine:
         """How many rows a scan would give. Files of which an index knows that every row matches are not read."""
         reader = self.reader()
         with self._told.lookup("count", predicate) as told:
-            sure = self._certain(predicate, reader)
-            found = self._find(predicate, reader)
-            left = replace(
-                found,
-                records={place: one for place, one in found.records.items() if place not in sure},
-                whole=np.array([place for place in found.whole.tolist() if place not in sure], np.int64),
-                values=None,
-            )
+            held = self._held(predicate)
+            sure = {} if held.everything else self._certain(predicate, reader)
+            sure = {place: rows for place, rows in sure.items() if not held.places[place]}
+            found = self._left(held, predicate, reader)
+            known = np.zeros(len(self.snapshot.files), np.bool_)
+            known[list(sure)] = True
+            left = replace(found.without(known), values=None)
             parts = self._parts(left, predicate, self._asked(predicate), reader)
-            rows = sum(sure.values()) + sum(map(len, parts))
+            rows = held.count(predicate) + sum(sure.values()) + sum(map(len, parts))
             told.found(left, reader, rows)
         return rows
 
@@ -235,11 +277,12 @@ class Engine:
         """Whether a scan would give a row. The first one that is found ends it."""
         reader = self.reader()
         with self._told.lookup("exists", predicate) as told:
-            if any(self._certain(predicate, reader).values()):
+            held = self._held(predicate)
+            if held.some(predicate) or (not held.everything and any(self._certain(predicate, reader).values())):
                 told.add(files=0, requests=reader.spent.requests, bytes=reader.spent.bytes)
                 return True
-            found = self._find(predicate, reader)
-            fetch = _Fetch(self, Evaluator(predicate), self._asked(predicate), self._maps(found, reader))
+            found = self._left(held, predicate, reader)
+            fetch = Fetch(self, Evaluator(predicate), self._asked(predicate), self.maps(found, reader))
             whole: list[tuple[int, pa.Table | None]] = [(one, None) for one in found.whole.tolist()]
             told.found(found, reader)
             return any(len(fetch(one)) for one in (*found.records.items(), *whole))
@@ -258,14 +301,14 @@ class Engine:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""
         reader = self.reader()
         with self._told.lookup("rows", predicate) as told:
-            found = self._find(predicate, reader)
+            found = self.find(predicate, reader)
             located = self._located(found, predicate, reader)
             told.found(found, reader, located.num_rows)
         return located
 
     def _located(self, found: Found, predicate: Predicate, reader: Reader) -> pa.Table:
         needed = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
-        fetch = _Fetch(self, Evaluator(predicate), needed, self._maps(found, reader), located=True)
+        fetch = Fetch(self, Evaluator(predicate), needed, self.maps(found, reader), located=True)
         wanted: list[tuple[int, pa.Table | None]] = [
             *found.records.items(),
             *((one, None) for one in found.whole.tolist()),
@@ -274,10 +317,10 @@ class Engine:
         schema = pa.schema([pa.field("file", pa.string()), *(pa.field(one.name, one.type) for one in locator)])
         uris = self.snapshot.files.uris()
         tables = []
-        for (place, _), part in zip(wanted, side_by_side(fetch, wanted, self._local), strict=True):
+        for (place, _), part in zip(wanted, side_by_side(fetch, wanted, self.local), strict=True):
             if len(part):
                 file = pa.repeat(uris[place], len(part))
-                tables.append(pa.table([file, *(part[_LOCATED + one.name] for one in locator)], schema=schema))
+                tables.append(pa.table([file, *(part[LOCATED + one.name] for one in locator)], schema=schema))
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def warm(self, index: str, pin: bool) -> None:
@@ -286,38 +329,39 @@ class Engine:
             self._pruners[index].warm(reader, pin)
             self._pruners[index].maps(reader)
 
-    def _maps(self, found: Found, reader: Reader) -> Mapping[int, Any]:
+    def maps(self, found: Found, reader: Reader) -> Mapping[int, Any]:
         """What the index that was used remembers of the files, by id."""
         return self._pruners[found.used[0]].maps(reader) if found.used else {}
 
     def read(
         self, place: int, records: pa.Table | None, names: Sequence[str], maps: Mapping[int, Any]
-    ) -> "Sequence[tuple[pa.Table, pa.Table]]":
+    ) -> Sequence[tuple[pa.Table, pa.Table]]:
         """Records of one file with these columns, and their locators: those asked for, or all of them, part by part. Rows that
         were deleted are left out."""
-        parts = self._stored(place, records, names, maps)
-        if place not in self.deleted:
-            return parts
-        gone = self.deleted[place]
-        left = [~np.isin(locators["row"].to_numpy(), gone) for _, locators in parts]
-        return [
-            (table.filter(kept), locators.filter(kept)) for (table, locators), kept in zip(parts, left, strict=True)
-        ]
+        if records is None:
+            return list(self.pieces(place, names))
+        return [self._present(place, *one) for one in self._fetched(place, records, names, maps)]
 
-    def _stored(
-        self, place: int, records: pa.Table | None, names: Sequence[str], maps: Mapping[int, Any]
-    ) -> "Sequence[tuple[pa.Table, pa.Table]]":
+    def pieces(self, place: int, names: Sequence[str]) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """As `read`, of all records, one part after the other."""
+        reading = self.snapshot.reading
+        own = [column.name for column in reading.file_columns if column.name in names]
+        for part in self.snapshot.source.format.read(self._data_files[place], reading, own):
+            table = self._whole(pa.Table.from_batches([part.records]), place, names)
+            yield self._present(place, table, pa.Table.from_batches([part.locators]))
+
+    def _present(self, place: int, table: pa.Table, locators: pa.Table) -> tuple[pa.Table, pa.Table]:
+        if place not in self.deleted:
+            return table, locators
+        kept = ~np.isin(locators["row"].to_numpy(), self.deleted[place])
+        return table.filter(kept), locators.filter(kept)
+
+    def _fetched(
+        self, place: int, records: pa.Table, names: Sequence[str], maps: Mapping[int, Any]
+    ) -> list[tuple[pa.Table, pa.Table]]:
         format, reading = self.snapshot.source.format, self.snapshot.reading
         file = self._data_files[place]
         own = [column.name for column in reading.file_columns if column.name in names]
-        if records is None:
-            return [
-                (
-                    self._whole(pa.Table.from_batches([part.records]), place, names),
-                    pa.Table.from_batches([part.locators]),
-                )
-                for part in format.read(file, reading, own)
-            ]
         memory = FileMemory(self._cache, self._modified[place], lambda: maps.get(int(self.snapshot.ids[place])))
         located = records.combine_chunks().to_batches()[0] if len(records) else None
         if located is None:
@@ -332,48 +376,6 @@ class Engine:
                 value = self._partitions[column.name][place]
                 table = table.append_column(column.arrow, pa.repeat(value, table.num_rows))
         return table
-
-
-_LOCATED = "\0locator\0"
-
-
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """Columns of rows that an index holds."""
-
-    values: pa.Table
-    positions: Mapping[int, Numbers]
-
-    def added(self, table: pa.Table, place: int, names: Sequence[str]) -> pa.Table:
-        """To the other columns of the records of a file, in their order."""
-        own = self.values.take(pa.array(self.positions[place]))
-        return pa.table({name: (own if name in own.column_names else table)[name] for name in names})
-
-
-@dataclass(frozen=True, slots=True)
-class _Fetch:
-    """The rows of one file for which the predicate is true."""
-
-    engine: Engine
-    evaluator: Evaluator
-    names: list[str]
-    maps: Mapping[int, Any]
-    beside: _Beside | None = None
-    located: bool = False
-
-    def __call__(self, wanted: tuple[int, pa.Table | None]) -> pa.Table:
-        place, records = wanted
-        kept = []
-        beside = self.beside if records is not None and place not in self.engine.deleted else None
-        names = self.names if beside is None else [one for one in self.names if one not in beside.values.column_names]
-        for table, locators in self.engine.read(place, records, names, self.maps):
-            if beside is not None:
-                table = beside.added(table, place, self.names)
-            flags = self.evaluator.matches(table)
-            if self.located:
-                table = locators.rename_columns([_LOCATED + name for name in locators.column_names])
-            kept.append(table.filter(flags))
-        return pa.concat_tables(kept) if kept else pa.table({})
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -25,6 +25,8 @@ class LookupExplanation:
     """What was chosen for indexes by itself, and why."""
     older: Mapping[str, int] = field(default_factory=dict)
     """Versions of indexes that are not the current ones."""
+    pinned: int = 0
+    """Files whose rows of the predicate are in memory, and are not read where the columns asked for are pinned too."""
     prices: Prices = field(default_factory=Prices)
 
     def to_dict(self) -> dict[str, Any]:
@@ -41,6 +43,7 @@ class LookupExplanation:
             "pruned_by": dict(answer.pruned_by),
             "chosen": dict(self.chosen),
             "older_versions": dict(self.older),
+            "pinned": self.pinned,
             "requests": answer.requests,
             "bytes": answer.bytes,
             "money": self.prices.of(answer.requests, answer.bytes),
@@ -82,6 +85,8 @@ class LookupExplanation:
             yield f"  of {len(single):,} of them {sum(len(file.rows or ()) for file in single):,} rows"
         if answer.uncovered:
             yield f"  {answer.uncovered:,} files are covered by no index that helps, and are read as a whole"
+        if self.pinned:
+            yield f"  {self.pinned:,} files are pinned: their rows are taken from memory where all columns asked for are"
         yield f"  {self._took()}"
 
     def _took(self) -> str:

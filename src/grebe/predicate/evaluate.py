@@ -64,11 +64,16 @@ def matches(data: pa.Table | pa.RecordBatch, predicate: Predicate) -> pa.Boolean
     return Evaluator(predicate).matches(data)
 
 
+def can_be_evaluated(predicate: Predicate) -> bool:
+    """Whether nothing in it is known to Spark alone."""
+    return not _unknown_terms(predicate)
+
+
 class Evaluator:
     """A bound predicate for many tables: what it takes to ready it is done once. Threads may share one."""
 
     def __init__(self, predicate: Predicate) -> None:
-        if unknown := [term for term in opaque_terms(predicate) if not isinstance(term, Call | Related)]:
+        if unknown := _unknown_terms(predicate):
             raise _unknown(unknown[0])
         self.predicate = predicate
         self._items: dict[tuple[int, str], pa.Array] = {}
@@ -250,6 +255,10 @@ def _text_match(match: TextMatch, values: pa.Array) -> pa.Array:
     if isinstance(match, Contains):
         return pc.match_substring(values, match.text)
     return pc.match_substring_regex(values, regular_expression(match.pattern, match.escape))
+
+
+def _unknown_terms(predicate: Predicate) -> list[Opaque]:
+    return [term for term in opaque_terms(predicate) if not isinstance(term, Call | Related)]
 
 
 def _unknown(term: Opaque) -> Unsupported:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from grebe import telemetry
 from grebe.advisor.workload.reading import Recorded, places_of
+from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri
@@ -31,6 +32,9 @@ from grebe.lookup.explain import LookupExplanation
 from grebe.lookup.finding import NOWHERE
 from grebe.lookup.indexes import Listed, Usable, usable
 from grebe.lookup.nearest import axes_of, nearest, within
+from grebe.lookup.pin.asked import Asked
+from grebe.lookup.pin.build import limit_of, pinned
+from grebe.lookup.pin.pins import Pin, PinInfo, Pins, described
 from grebe.lookup.places import Box, point_of
 from grebe.maintenance.verify import verify
 from grebe.planner.prices import Prices
@@ -67,6 +71,7 @@ class Table:
         self._recorded = recorded or Recorded(tuple(places_of(source.uri)), open_store)
         self._config = config or Config()
         self._stores = stores or CountedStores()
+        self._pins = Pins()
         self._files = self._listed()
         self._made: Engine | None = None
         with contextlib.suppress(Unsupported):
@@ -180,6 +185,39 @@ class Table:
         self.index(name)
         self._engine.warm(name, pin)
 
+    def pin(
+        self,
+        predicate: str | Predicate | None = None,
+        columns: Sequence[str] | None = None,
+        memory: int | str = "2GB",
+        *,
+        queries: Iterable[str | Predicate] = (),
+    ) -> Pin:
+        """Keeps the rows of the predicate (all, if None) with these columns (all, if None) in memory, until `unpin`, the end of a
+        `with`, or of the process. They are laid out for `queries`, else for those that this handle was asked so far. Raises
+        `Unsupported` where they take more than `memory`. No answer changes: files that are not in it are read as ever."""
+        limit = limit_of(memory)
+        engine, listed = self._engine, self._listed_at
+        wanted = TRUE if predicate is None else self._bound(predicate)
+        chosen = self._chosen(columns)
+        names = engine.snapshot.reading.schema.names if chosen is None else chosen
+        asked = Asked()
+        for query in queries:
+            asked.hear(self._bound(query))
+        wishes = asked.wishes()
+        made = pinned(engine, wanted, names, limit, wishes if wishes.any else self._pins.asked.wishes(), listed)
+        self._pins.add(made)
+        return Pin(self._pins, made)
+
+    def unpin(self) -> None:
+        """Lets go of all that `pin` keeps."""
+        self._pins.remove()
+
+    @property
+    def pinned(self) -> Records[PinInfo]:
+        """What `pin` keeps, and how often it was used."""
+        return described(self._pins)
+
     def verify(self, deep: bool = False) -> Report:
         """Whether the log and the files of the indexes are as they were written; `deep` reads all of their bytes."""
         return Report() if self._log is None else verify(self._log, deep)
@@ -199,6 +237,11 @@ class Table:
         return self
 
     def _listed(self) -> FileList:
+        files = self._files_now()
+        self._listed_at = SYSTEM.monotonic()
+        return files
+
+    def _files_now(self) -> FileList:
         """The files of the version or, for a reader of snapshots, those of the last refresh that are still there unchanged."""
         seen = None if self._log is None else self._log.state.seen
         if self._config.consistency != "snapshot" or self._stays or self._log is None or seen is None:
@@ -281,7 +324,9 @@ class Table:
             source, files, ids, reading, indexes.pruners, source.version(), number, indexes.unused, indexes.older
         )
         zone = self._config.time_zone or reading.time_zone or "UTC"
-        return Engine(snapshot, shared_cache(self._config.cache_bytes), zone, self._recorded.hears(self._config))
+        return Engine(
+            snapshot, shared_cache(self._config.cache_bytes), zone, self._recorded.hears(self._config), self._pins
+        )
 
 
 def open(

@@ -12,13 +12,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
+from grebe.store.own_folder import cache_folder
 
 OLDEST, NEWEST = 17, 21
 
@@ -39,17 +39,6 @@ class JavaFound:
     home: Path
     version: int
     origin: str
-
-
-def cache_folder() -> Path:
-    """Where Grebe keeps what it downloads or makes once: `$GREBE_CACHE`, else `grebe` in the user's cache folder."""
-    if given := os.environ.get("GREBE_CACHE"):
-        return Path(given).expanduser().absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "grebe"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "grebe" / "cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grebe"
 
 
 def find_java() -> JavaFound:

@@ -1,0 +1,1 @@
+"""Rows of a table kept in memory, laid out for the queries of one client."""
