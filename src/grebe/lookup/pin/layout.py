@@ -1,7 +1,8 @@
 """The order of pinned rows, and the columns whose keys are found by halving.
 
-Where single values are asked for most, rows lie in the order of that column. Where ranges are, of up to three columns, they are cut
-into slabs along the first column, each slab along the second, and so on, so that a block is a small box of all of them.
+Where ranges are asked for, of up to three columns, rows are cut into slabs along the first column, each slab along the second, and
+so on, so that a block is a small box of all of them; single values are then found by an order of their own. Where next to nobody
+asks for ranges, rows lie in the order of the column whose values are asked for most.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from grebe.predicate.tree import Path
 Numbers = npt.NDArray[np.int64]
 _MOST_SIDES = 3
 _MOST_KEYS = 4
+_RARELY = 4
+"""Ranges that are asked for less often than single values by this factor do not decide the order of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ def chosen(wishes: Wishes, orderable: Callable[[Path], bool]) -> Layout:
     points = [(path, count) for path, count in wishes.points if orderable(path)]
     ranges = [(path, count) for path, count in wishes.ranges if orderable(path)]
     keys = tuple(path for path, _ in points[:_MOST_KEYS])
-    if points and (not ranges or points[0][1] >= ranges[0][1]):
+    if points and (not ranges or points[0][1] > _RARELY * ranges[0][1]):
         others = (path for path, _ in (*points[1:], *ranges))
         return Layout(tuple(dict.fromkeys((points[0][0], *others)))[:_MOST_SIDES], (), keys)
     often = ranges[0][1] if ranges else 0

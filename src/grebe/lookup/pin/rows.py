@@ -4,7 +4,7 @@ Blocks lie one after the other in segments, which are record batches of a memory
 file.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,8 @@ FILE = "\0file"
 """The column of the numbers of files."""
 _FEW_KEYS = 8
 """Rows that are found by key and are more than one in so many are found by their blocks in less time."""
+
+_IN_ONE_GO = 65_536
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -61,21 +63,36 @@ class PinnedRows:
     def matching(self, evaluator: Evaluator, names: Sequence[str], files: Flags | None) -> Iterator[pa.Table]:
         """Rows for which the predicate is true, with these columns, and their `FILE`; `files` (None: all) says of which."""
         wanted = list(dict.fromkeys([*names, FILE]))
-        for part, surely in self._parts(evaluator.predicate):
-            rows = part if surely else part.filter(evaluator.matches(part))
-            if files is not None and rows.num_rows:
-                rows = rows.filter(pa.array(files[rows.column(FILE).to_numpy()]))
+        for part, flags in self._judged(evaluator, files):
+            rows = part.select(wanted)
+            if flags is not None:
+                rows = rows.filter(pa.array(flags))
             if rows.num_rows:
-                yield pa.Table.from_batches([rows]).select(wanted)
+                yield pa.Table.from_batches([rows])
 
     def number(self, evaluator: Evaluator, files: Flags | None) -> int:
         """How many rows `matching` has."""
-        found = 0
-        for part, surely in self._parts(evaluator.predicate):
-            true = np.True_ if surely else evaluator.matches(part).to_numpy(zero_copy_only=False)
-            own = np.True_ if files is None else files[part.column(FILE).to_numpy()]
-            found += int(np.broadcast_to(true & own, part.num_rows).sum())
-        return found
+        return sum(
+            part.num_rows if flags is None else int(flags.sum()) for part, flags in self._judged(evaluator, files)
+        )
+
+    def _judged(self, evaluator: Evaluator, files: Flags | None) -> Iterator[tuple[pa.RecordBatch, Flags | None]]:
+        """Rows, and which of them match (None: all)."""
+        asked = sorted({path[0] for path in columns_of(evaluator.predicate)}) or [FILE]
+        for together in _together(self._parts(evaluator.predicate)):
+            unsure = [part.select(asked) for part, surely in together if not surely]
+            answers = evaluator.matches(pa.concat_batches(unsure)).to_numpy(zero_copy_only=False) if unsure else None
+            start = 0
+            for part, surely in together:
+                flags: Flags | None = None
+                if not surely and answers is not None:
+                    flags = answers[start : start + part.num_rows]
+                    start += part.num_rows
+                if files is not None:
+                    own = files[part.column(FILE).to_numpy()]
+                    flags = own if flags is None else flags & own
+                if flags is None or flags.any():
+                    yield part, flags
 
     def _parts(self, predicate: Predicate) -> Iterator[tuple[pa.RecordBatch, bool]]:
         """The rows that may match, and whether they surely do."""
@@ -111,6 +128,20 @@ class PinnedRows:
             return None if known is None else by_bounds(known, predicate)
 
         return leaf
+
+
+def _together(parts: Iterable[tuple[pa.RecordBatch, bool]]) -> Iterator[list[tuple[pa.RecordBatch, bool]]]:
+    """Small parts are looked at in one go: what it takes to begin is more than what their rows take."""
+    some: list[tuple[pa.RecordBatch, bool]] = []
+    rows = 0
+    for part, surely in parts:
+        some.append((part, surely))
+        rows += part.num_rows
+        if rows >= _IN_ONE_GO:
+            yield some
+            some, rows = [], 0
+    if some:
+        yield some
 
 
 def _runs(verdicts: Verdicts) -> Iterator[tuple[int, int, int]]:
