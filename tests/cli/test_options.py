@@ -47,6 +47,8 @@ what-if {NUMBERS} --kind spatial --x id --y y --x-max id2 --y-max y2 {ALL}
 what-if {QUERY} --kind zorder --on _c0,_c1 --curve z {ALL}
 what-if {NUMBERS} --kind layout --queries 'id > 1' {ALL}
 what-if {QUERY} --kind view --query 'SELECT _c0, count(*) AS n FROM csv.`T` GROUP BY _c0' {ALL}
+recommend --queries QUERIES --budget 20% --most 3 --build-seconds 60 --objective space --master local[1] --conf a.b=c {ALL}
+recommend --events EVENTS {ALL}
 show {CSV} by_id -o timeout=30s {ALL}
 history {CSV} --limit 2 -o timeout=30s {ALL}
 workload {CSV} -o timeout=30s --limit 3 {ALL}
@@ -75,10 +77,18 @@ doctor FOLDER {ALL}
 def test_every_option_is_taken(spark: "SparkSession", tmp_path: Path) -> None:
     from deltalake import write_deltalake
 
-    places = {name: str(tmp_path / name.lower()) for name in ("T", "D", "ELSEWHERE", "ELSEWHERE_D", "FOLDER", "PAGE")}
+    places = {
+        name: str(tmp_path / name.lower())
+        for name in ("T", "D", "ELSEWHERE", "ELSEWHERE_D", "FOLDER", "PAGE", "QUERIES", "EVENTS")
+    }
     for name in ("T", "FOLDER"):
         Path(places[name]).mkdir()
     (Path(places["T"]) / "a.csv").write_text("id,price,id2,price2\n1,0.5,1,1\n2,1.5,2,2\n3,,3,\n", encoding="utf-8")
+    scan = {"Location": f"[file:{places['D']}]", "ReadSchema": "struct<id:bigint>", "DataFilters": "[(id#1L = 2)]"}
+    plan = {"nodeName": "Scan parquet ", "metadata": scan}
+    event = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "sparkPlanInfo": plan}
+    Path(places["EVENTS"]).write_text(json.dumps(event), encoding="utf-8")
+    Path(places["QUERIES"]).write_text(f"SELECT id FROM delta.`{places['D']}` WHERE id = 1; SELECT 1", encoding="utf-8")
     write_deltalake(places["D"], pa.table({name: [1, None] for name in ("id", "y", "id2", "y2")}))
     untold = {(verb, option) for verb, options in _options().items() for option in options}
     for line in LINES.strip().splitlines():

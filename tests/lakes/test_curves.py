@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from grebe.indexes.kind import Kind
 from tests.lakes.formats import COLUMNS, FORMATS, NAMES
 from tests.spark.data import rows
 from tests.spark.served import Served
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("lake
 BOXES = ["SELECT v, s FROM {0} WHERE k BETWEEN 10 AND 90 AND w > 3", "SELECT k, w, v FROM {0} WHERE w = 2 OR k IS NULL"]
 
 
-KINDS = {
+KINDS: dict[str, Kind] = {
     "curve": grebe.ZOrder("box", on=["k", "w"], include=["v", "s"]),
     "tree": grebe.Layout("box", queries="k BETWEEN 5 AND 50 AND w > 2; w = 1; k IS NULL", include=["v", "s"]),
 }

@@ -1,12 +1,17 @@
 """`attach(spark)`: from here on queries use indexes by themselves."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grebe.advisor.recommend.events import queries_in_events
+from grebe.advisor.recommend.recommending import recommend, texts_of
+from grebe.advisor.recommend.replay import replayed
+from grebe.advisor.recommend.suggestion import Suggestions
 from grebe.advisor.what_if.answer import WhatIf
 from grebe.advisor.what_if.asking import what_if
+from grebe.advisor.workload.observed import from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.advisor.workload.record import RECORDER
 from grebe.config import SPARK_PREFIX, Config
@@ -17,6 +22,7 @@ from grebe.planner.explain import Explanation
 from grebe.planner.explain_text import Actual
 from grebe.planner.prices import Prices
 from grebe.planner.reasons import Code, Reason
+from grebe.session.advice import named_tables
 from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
 from grebe.session.statements import answer
@@ -37,6 +43,7 @@ class Lake:
         self._session = spark.session
         self._config = spark.config
         self._spark = spark
+        self._met: list[str] = []
 
     def __repr__(self) -> str:
         return f"Lake(enabled={self.enabled}, tables={self.tables()!r})"
@@ -116,12 +123,18 @@ class Lake:
         on all that this lake has met."""
         if table is not None:
             return self._opened((table,))[0].workload()
+        return frame_of_arrow(self._session, self._recorded().queries())
+
+    def met(self, table: "LakeTable | str") -> None:
+        """This table is among those that are asked for recorded queries, though no query of this lake has read it."""
+        self._met.append(self._opened((table,))[0].uri)
+
+    def _recorded(self) -> Recorded:
         met = {seat.place: seat.table for seat in self._spark.heard()}
         root = self._config.location
-        where = [place for uri in self.tables() for place in places_of(uri, root=root)]
+        where = [place for uri in (*self.tables(), *self._met) for place in places_of(uri, root=root)]
         where += [place for log, uri in met.items() for place in places_of(uri, root=root, log=log)]
-        recorded = Recorded(tuple(dict.fromkeys(where)), lambda place: store_for(self._session, place))
-        return frame_of_arrow(self._session, recorded.queries())
+        return Recorded(tuple(dict.fromkeys(where)), lambda place: store_for(self._session, place))
 
     def what_if(self, df: "DataFrame | str", kinds: Kind | Sequence[Kind]) -> WhatIf:
         """As `explain`, as if these indexes existed on those of the query's tables that they fit: which would be used, what they
@@ -130,8 +143,33 @@ class Lake:
         wanted = kinds if isinstance(kinds, Sequence) else [kinds]
         return what_if(self._spark, frame, wanted, self._opened_for_advice)
 
+    def recommend(
+        self,
+        workload: Iterable[str | tuple[str, float]] | str | None = None,
+        budget: object = None,
+        *,
+        most: int | None = None,
+        build_seconds: float | None = None,
+        objective: str = "time",
+    ) -> Suggestions:
+        """The indexes that would help a workload most, best first, each to be passed to `create`. `workload`: SQL texts, alone or
+        with a weight; the path of an event log of Spark's; None: the queries that were recorded. `budget`: of bytes, as a number,
+        `"10GB"`, or a share of the tables, `"20%"`; `most`: so many indexes; `build_seconds`: for building them all. `objective`:
+        `time`, `space` (as few bytes as save nearly as much) or `money`. Nothing is built or written."""
+        with named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named:
+            if workload is None:
+                queries = replayed(from_table(self._recorded().queries()), named)
+            else:
+                queries = queries_in_events(workload) if isinstance(workload, str) else texts_of(workload)
+            opened = self._opened_for_advice
+            return recommend(self._spark, queries, opened, budget, most, build_seconds, objective)
+
     def _opened_for_advice(self, name: str) -> tuple[SparkSource, Place]:
-        return self.table(name).opened
+        """With the log that queries go by, wherever it lies."""
+        source = self.table(name).newest
+        return source, Place(
+            source.uri, self._spark.log_of(source.uri), None, lambda uri: store_for(self._session, uri)
+        )
 
     def _cached(self, cached: list[list[str]]) -> list[Reason]:
         found = ((roots, self._spark.find(roots)) for roots in cached)

@@ -79,9 +79,9 @@ class LakeTable:
         return self._source.uri
 
     @property
-    def opened(self) -> tuple[SparkSource, Place]:
-        """What advice is given about: the table as it is now, and where its log lies."""
-        return self._newest(), self._place
+    def newest(self) -> SparkSource:
+        """The table as it is now."""
+        return self._newest()
 
     def create(self, *kinds: Kind, replace: bool = False) -> list[IndexInfo]:
         """Creates indexes, in one commit: all of them, or none. `replace`: those of the same name are replaced."""

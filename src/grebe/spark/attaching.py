@@ -16,6 +16,7 @@ from grebe.files import FileList
 from grebe.log.states import TableState
 from grebe.planner.inquiry import Inquiry
 from grebe.planner.observing import HearsQueries, Seat
+from grebe.planner.query import Query
 from grebe.planner.selectivity import Statistics
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.spark.planning import Planned, Planning
@@ -79,10 +80,19 @@ class Attached:
         found = self._planning.tables.find(roots)
         return None if found is None else found.table
 
+    def log_of(self, uri: str) -> str:
+        """Where the log of the table lies, or would."""
+        return self._planning.tables.seat([uri]).place
+
     def indexes(self, roots: Sequence[str]) -> tuple[KnownIndex, ...]:
         """Of the table that these roots are."""
         found = self.find(roots)
         return () if found is None else found.indexes
+
+    def _suppose(self, token: str, supposed: Mapping[str, Found] | None) -> None:
+        self._planning.suppose(token, supposed)
+        if supposed is not None:
+            self._shim.bridge.lookAgain()  # also where there was nothing a moment ago
 
     @contextmanager
     def as_if(
@@ -100,7 +110,6 @@ class Attached:
         sizes[ids] = files.table["size"].to_numpy()
         real = self._planning.tables.find([uri])
         self._shim.bridge.snapshot(key).add(*arrow_bytes(files, ids))
-        self._shim.bridge.lookAgain()
         try:
             state = TableState() if real is None else replace(real.state, seen=None)
             known = KnownTable(uri, 0, tuple(indexes), sizes, key, believed, rows)
@@ -122,6 +131,20 @@ class Attached:
         finally:
             context.setLocalProperty(name, before)
 
+    def question(self, sql: str, supposed: Mapping[str, Found]) -> Query | None:
+        """The query as the planner sees it, its tables taken for these (by their roots); None if it reads none."""
+        frame = self.session.sql(sql)
+        token = SYSTEM.new_id()
+        self._planning.await_under(token)
+        self._suppose(token, supposed)
+        try:
+            with self.saying("grebe.token", [token]):
+                frame._jdf.queryExecution().optimizedPlan()
+        finally:
+            planned = self._planning.collected(token)
+            self._planning.suppose(token, None)
+        return planned[-1].query if planned else None
+
     def explain(
         self, frame: "DataFrame", supposed: Mapping[str, Found] | None = None
     ) -> tuple[dict[str, Any], list[Planned]]:
@@ -134,7 +157,7 @@ class Attached:
                 "a frame of Spark Connect hides its plan; give the query as SQL text", detail="SPARK_CONNECT"
             )
         self._planning.await_under(token)
-        self._planning.suppose(token, supposed)
+        self._suppose(token, supposed)
         try:
             with self.saying("grebe.token", [token]):
                 plans = json.loads(self._shim.bridge.plans(java_frame))

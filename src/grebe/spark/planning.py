@@ -230,9 +230,9 @@ class Planning:
         table = (
             self.tables.find(described["roots"]) if supposed is None else supposed.get(common_root(described["roots"]))
         )
-        if supposed is not None and table is None:
+        if table is None and supposed is not None:
             return relation
-        if table is None or not table.table.indexes:
+        if table is None or not (table.table.indexes or supposed):
             self._shim.bridge.nothingAt(question, number, int(NOTHING_SECONDS * 1000))
             return relation
         found[number] = table

@@ -81,6 +81,11 @@ class SparkSource:
             self.uri, lines[0::3], np.array(lines[1::3], dtype=np.int64), np.array(lines[2::3], dtype=np.int64)
         )
 
+    def whole(self) -> "DataFrame":
+        """The relation itself."""
+        frame: DataFrame = self._frame
+        return frame
+
     def frame(self, files: FileList, ids: npt.NDArray[np.uint32], row_numbers: bool = False) -> "DataFrame":
         """Exactly these files: the columns of the relation, then the id of each row's file and, if asked, its row number."""
         from pyspark.sql import DataFrame, functions

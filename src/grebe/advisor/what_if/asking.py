@@ -58,7 +58,7 @@ def what_if(spark: Attached, frame: "DataFrame", kinds: Sequence[Kind], opened: 
 
 def grounds_of(spark: Attached, frame: "DataFrame", opened: Opened, kinds: Sequence[Kind]) -> list[Ground]:
     """The tables of a query that Spark and Grebe can read again by name or path; sampled for what the query and the kinds need."""
-    _, planned = spark.explain(frame)
+    _, planned = spark.explain(frame, {})
     relations = planned[-1].query.relations if planned else ()
     grounds: dict[str, Ground] = {}
     for relation in relations:
