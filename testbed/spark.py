@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-SHORT_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For tests, whose queries are over before the thorough compiler is done with them; not for what is measured."""
+SHORT_LIVED = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For tests, whose queries are over before the thorough compiler is done with them, and whose few rows are not worth a program of
+their own; not for what is measured."""
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""As is Spark's default."""
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from grebe.clock import SYSTEM
 from testbed import maven
 
@@ -226,3 +228,5 @@ NAMES = [name for name in FORMATS if name.split()[0] in HERE]
 """Those that can be tested here."""
 IN_SHORT = [name for name in NAMES if name != "iceberg"]
 """Of Iceberg's two ways to keep deletes in place only the one; what tests both asks for all."""
+SHORT_FIRST = [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.soak) for name in NAMES]
+"""The others in the long form."""

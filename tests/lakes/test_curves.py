@@ -25,7 +25,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["curve", pytest.param("tree", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", [*NAMES[:1], *(pytest.param(name, marks=pytest.mark.soak) for name in NAMES[1:])])
 def test_boxes_over_tables_that_change(served: Served, folder: Path, name: str, kind: str) -> None:
     made = FORMATS[name](served.spark, folder / kind)

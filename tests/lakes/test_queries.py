@@ -8,7 +8,7 @@ import pytest
 
 import grebe
 from grebe.errors import Unsupported
-from tests.lakes.formats import COLUMNS, FORMATS, NAMES, LakeFormat
+from tests.lakes.formats import COLUMNS, FORMATS, SHORT_FIRST, LakeFormat
 from tests.spark.data import rows
 from tests.spark.served import Served
 
@@ -28,7 +28,7 @@ def frame(served: Served, count: int, seed: int) -> "DataFrame":
     return served.spark.createDataFrame([tuple(row.values()) for row in rows(count, seed).to_pylist()], COLUMNS)
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=SHORT_FIRST)
 def lake(request: pytest.FixtureRequest, served: Served, folder: Path) -> LakeFormat:
     made = FORMATS[request.param](served.spark, folder)
     made.create(frame(served, 300, 1).repartition(2))

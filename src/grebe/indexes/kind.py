@@ -51,11 +51,14 @@ class Facts:
     """Bytes a row of each leaf column, in Parquet with zstd."""
     measured: bool = False
     """From footers, so that these can be read."""
+    older_rows: int = 0
+    older_bytes: int = 0
+    """Of `rows`, those that lie in content already, and the bytes that they take there."""
 
     def bytes_of(self, paths: Sequence[Path]) -> int:
         """Of the columns at these paths, with all that lies below them."""
         wide = sum(width for leaf, width in self.widths.items() if any(leaf[: len(path)] == path for path in paths))
-        return int(self.rows * wide)
+        return int((self.rows - self.older_rows) * wide) + self.older_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,8 +174,10 @@ class IndexRows:
 
     @property
     def facts(self) -> Facts:
-        facts = self._table.facts
-        return facts if self._older is None else replace(facts, rows=facts.rows + self._older.rows)
+        facts, older = self._table.facts, self._older
+        if older is None:
+            return facts
+        return replace(facts, rows=facts.rows + older.rows, older_rows=older.rows, older_bytes=older.bytes)
 
     def frame(self, again: bool = False) -> "DataFrame":
         return self._table.frame(again)

@@ -76,6 +76,10 @@ class Older:
         """Those of files that are left out included."""
         return sum(run.rows for run in self.runs)
 
+    @property
+    def bytes(self) -> int:
+        return sum(file.size for run in self.runs for file in run.files)
+
     def frame(self, session: "SparkSession", fields: Sequence[tuple[str, str]]) -> "DataFrame":
         """Of content with these columns: names, and types as Spark writes them."""
         from pyspark.sql import functions

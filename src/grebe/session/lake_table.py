@@ -2,8 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from grebe.advisor.organise.learned import columns_asked
+from grebe.advisor.organise.organising import Organised, Organising, organise
+from grebe.advisor.what_if.suppose import cores_of, ground_of
+from grebe.advisor.workload.observed import from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
 from grebe.errors import IndexNotFound
@@ -11,6 +16,7 @@ from grebe.files import FileIds, canonical_uri
 from grebe.formats import Reading
 from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
+from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes, no_indexes
 from grebe.log.entry import Keep
@@ -22,6 +28,7 @@ from grebe.maintenance.delete import delete, restore
 from grebe.maintenance.logs import Place
 from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
+from grebe.maintenance.reorganise import Chosen, reorganise
 from grebe.maintenance.repair import repair
 from grebe.maintenance.vacuum import Vacuumed, vacuum
 from grebe.maintenance.verify import verify
@@ -36,6 +43,7 @@ from grebe.spark.stores import store_for
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 Changed = Callable[[str, str | None], None]
@@ -173,10 +181,42 @@ class LakeTable:
         log = self._place.find()
         return describe_history(() if log is None else history(log.store, log.newest.number, limit))
 
+    def organise(
+        self,
+        budget: object = None,
+        *,
+        name: str = "layout",
+        share: float = 0.4,
+        dry_run: bool = False,
+    ) -> Organised:
+        """Learns from the recorded queries how the rows should lie, and lays a copy of the columns that they read out so: within
+        `budget` (bytes, `"10GB"`, or a share of the table, `"20%"`). Where there is such a layout already, the parts of it are laid
+        out anew that help most, at most this `share` of the rows. `dry_run`: only says what it would do."""
+        source = self._newest()
+        log = self._place.find()
+        known = None if log is None else log.state.indexes.get(name)
+        observed = from_table(self._observed())
+        columns = columns_asked(observed, source.uri)
+        if known is not None:
+            columns |= kind_of(name, known.spec).reads(known.spec)
+        ground = ground_of(source, self._place, lambda roots: (), columns)
+        makes = partial(self.create, replace=known is not None)
+        table = Organising(ground, known, makes, self._rewritten, cores_of(self._session))
+        return organise(table, observed, name, budget, share, dry_run)
+
+    def _rewritten(self, name: str, chosen: Chosen) -> bool:
+        log = self._place.existing()
+        written = reorganise(self._newest(), log, name, chosen, self._config.heartbeat_seconds, self._keep)
+        self._changed()
+        return written
+
+    def _observed(self) -> "pa.Table":
+        self._heard()
+        return self._recorded().queries()
+
     def workload(self) -> "DataFrame":
         """The queries on the table that were recorded (`record_workload`), by Spark and without, one row each, oldest first."""
-        self._heard()
-        return frame_of_arrow(self._session, self._recorded().queries())
+        return frame_of_arrow(self._session, self._observed())
 
     def forget_workload(self) -> int:
         """Removes what was recorded of queries; gives how many blocks of them."""

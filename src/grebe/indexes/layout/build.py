@@ -83,8 +83,13 @@ def arrange(index: str, spec: IndexSpec, rows: Rows) -> Arranged:
 
 def learned(spec: IndexSpec, shape: Shape, sample: pa.Table, facts: Facts, share: float) -> tuple[Tree, dict[str, Any]]:
     """From a sample, under the names of the content, which is about this share of all rows; and how rows lie by that tree."""
-    tree = learn(sample, _queries(spec, shape), share * max(_LEAF_ROWS, facts.rows / _MOST_LEAVES))
+    tree = learn(sample, _queries(spec, shape), leaf_share(facts, share * facts.rows))
     return tree, _described(tree, sample, shape)
+
+
+def leaf_share(facts: Facts, sampled: float) -> float:
+    """Of so many sampled rows, those of a leaf at the least."""
+    return sampled / max(1, facts.rows) * max(_LEAF_ROWS, facts.rows / _MOST_LEAVES)
 
 
 def _described(tree: Tree, sample: pa.Table, shape: Shape) -> dict[str, Any]:

@@ -1,0 +1,131 @@
+"""A layout for the recorded queries that fits a budget: of all columns that they read, of those that most of them read, or of the
+part of the rows that most of them ask for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grebe.advisor.organise.learned import Query
+from grebe.advisor.what_if.imagined import Imagined, imagine
+from grebe.advisor.what_if.suppose import Ground
+from grebe.errors import GrebeError, InvalidConfig
+from grebe.indexes.layout.spec import Layout
+from grebe.maintenance.create import planned_for
+from grebe.planner.explain_text import size_text
+from grebe.planner.implication import conjuncts, implies
+from grebe.predicate.evaluate import matches
+from grebe.predicate.text import column_sql, to_sql
+from grebe.predicate.tree import Column, Compare, Literal, Predicate
+
+_COVERED = (1.0, 0.95, 0.85, 0.7, 0.5)
+"""Shares of the queries whose columns are kept."""
+_MOST_TRIED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    imagined: Imagined
+    served: float
+    """The share of the queries, by weight, that it can answer."""
+    reason: str
+
+
+def fitted(ground: Ground, queries: Sequence[Query], budget: float, name: str, cores: int) -> Fitted:
+    """That which serves most queries, and of such the smallest. Raises `InvalidConfig` where nothing fits."""
+    least: float | None = None
+    best: Fitted | None = None
+    for covered in _COVERED:
+        columns, served = _columns(queries, covered)
+        one = _imagined(ground, queries, columns, None, name, cores)
+        if one is None:
+            continue
+        least = one.bytes if least is None else min(least, float(one.bytes))
+        if one.bytes <= budget:
+            reason = f"{len(columns)} columns, which {served:.0%} of the queries read"
+            best = _better(best, Fitted(one, served, reason))
+        elif best is None:
+            for region, share in _regions(ground, queries, columns, budget / one.bytes):
+                part = _imagined(ground, queries, columns, region, name, cores)
+                if part is not None and part.bytes * share <= budget:
+                    reason = f"rows with {to_sql(region)}, which {share:.0%} of the rows are"
+                    asked = _served(queries, columns, region)
+                    best = _better(best, Fitted(_scaled(part, share), asked, reason))
+    if best is None:
+        needed = "nothing that an index keeps" if least is None else f"at least {size_text(int(least))} for all rows"
+        raise InvalidConfig(
+            f"a budget of {size_text(int(budget))} is too small for any layout of {ground.uri}: the columns that half of the "
+            f"recorded queries read take {needed}; give more, or drop other indexes",
+            detail="BUDGET",
+        )
+    return best
+
+
+def _better(one: Fitted | None, other: Fitted) -> Fitted:
+    if one is None or (other.served, -other.imagined.bytes) > (one.served, -one.imagined.bytes):
+        return other
+    return one
+
+
+def _columns(queries: Sequence[Query], covered: float) -> tuple[frozenset[str], float]:
+    """Those of the queries that weigh most, until so many are covered."""
+    whole = sum(one.weight for one in queries)
+    by_columns: dict[frozenset[str], float] = {}
+    for one in queries:
+        by_columns[one.columns] = by_columns.get(one.columns, 0.0) + one.weight
+    chosen: frozenset[str] = frozenset()
+    for columns, _ in sorted(by_columns.items(), key=lambda item: -item[1]):
+        if sum(weight for some, weight in by_columns.items() if some <= chosen) >= covered * whole:
+            break
+        chosen |= columns
+    served = sum(weight for some, weight in by_columns.items() if some <= chosen)
+    return chosen, served / whole
+
+
+def _served(queries: Sequence[Query], columns: frozenset[str], region: Predicate) -> float:
+    within = sum(one.weight for one in queries if one.columns <= columns and implies(one.predicate, region))
+    return within / sum(one.weight for one in queries)
+
+
+def _imagined(
+    ground: Ground, queries: Sequence[Query], columns: frozenset[str], region: Predicate | None, name: str, cores: int
+) -> Imagined | None:
+    served = [one for one in queries if one.columns <= columns and (region is None or implies(one.predicate, region))]
+    if not served:
+        return None
+    on = sorted({path for one in served for path in one.compared})
+    others = sorted(columns - {path[0] for path in on})
+    kind = Layout(
+        name,
+        [(one.predicate, one.weight) for one in served],
+        on=[column_sql(path) for path in on],
+        include=[column_sql((column,)) for column in others],
+        where=region,
+    )
+    try:
+        planned = planned_for(ground.source, kind)
+    except GrebeError:
+        return None  # columns that no index keeps
+    return imagine(kind, planned.spec, ground.sample, ground.covered, cores)
+
+
+def _scaled(one: Imagined, share: float) -> Imagined:
+    return Imagined(one.kind, one.spec, one.index, int(one.bytes * share), one.build_seconds * share)
+
+
+def _regions(
+    ground: Ground, queries: Sequence[Query], columns: frozenset[str], share: float
+) -> Iterator[tuple[Predicate, float]]:
+    """Ends of columns that queries ask for, with at most this share of the rows: those first that most queries stay within."""
+    found: dict[Predicate, float] = {}
+    for one in queries:
+        for part in conjuncts(one.predicate):
+            match part:
+                case Compare("<" | "<=" | ">" | ">=", Column(path), Literal()) if path[0] in columns:
+                    found[part] = 0.0
+    for part in found:
+        found[part] = _served(queries, columns, part)
+    for region in sorted(found, key=lambda one: -found[one])[:_MOST_TRIED]:
+        rows = float(np.mean(matches(ground.sample.rows, region).to_numpy(zero_copy_only=False)))
+        if 0.0 < rows <= share:
+            yield region, rows
