@@ -20,6 +20,8 @@ pytestmark = pytest.mark.spark
 ALL = "--json -v"
 CSV = "T --format csv --location ELSEWHERE"
 DELTA = "D --format delta --location ELSEWHERE_D -o timeout=30s"
+PLACED = "D --format delta --location ELSEWHERE_D --read mergeSchema=false"
+SPARK = "--master local[1] --conf spark.ui.enabled=false"
 READ = "--read header=true --read inferSchema=true --master local[1] --conf spark.ui.enabled=false"
 NUMBERS = "'SELECT id FROM delta.`D`' --master local[1] --conf spark.ui.enabled=false"
 QUERY = "'SELECT _c0 FROM csv.`T`' --master local[1] --conf spark.ui.enabled=false"
@@ -64,6 +66,7 @@ get {DELTA} id --version 0 --columns id --null {ALL}
 get {DELTA} id 1 --timestamp 2099-01-01 {ALL}
 files {DELTA} 'id = 1' --version 0 {ALL}
 files {DELTA} 'id = 1' --timestamp 2099-01-01 {ALL}
+organise {PLACED} --budget 1GB --name laid --share 0.5 --dry-run {SPARK} {ALL}
 within {DELTA} 0 0 1 1 --version 0 --columns id --on id,y {ALL}
 within {DELTA} -1 -1 1 1 --timestamp 2099-01-01 --on id,y {ALL}
 nearest {DELTA} 0 -1 -k 2 --version 0 --columns id --on id,y {ALL}
@@ -74,7 +77,8 @@ doctor FOLDER {ALL}
 """
 
 
-def test_every_option_is_taken(spark: "SparkSession", tmp_path: Path) -> None:
+def test_every_option_is_taken(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREBE_RECORD_WORKLOAD", "true")
     from deltalake import write_deltalake
 
     places = {

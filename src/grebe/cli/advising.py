@@ -1,4 +1,4 @@
-"""The verbs that give advice: `grebe recommend`. They start a Spark, and build nothing."""
+"""The verbs that learn from queries: `grebe recommend`, which builds nothing, and `grebe organise`. They start a Spark."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from grebe.advisor.recommend.recommending import OBJECTIVES
+from grebe.cli.making import opened_in_spark, table_options
 from grebe.cli.output import Json, Output
 from grebe.cli.spark_work import progress, spark_for, spark_options
 from grebe.cli.tables import pairs
@@ -50,6 +51,26 @@ def recommend(
         output.rows(list(found[0].to_dict()) if found else [], [one.to_dict() for one in found])
     else:
         output.note(str(found))
+
+
+@click.command("organise", cls=Verb)
+@click.argument("table")
+@click.option("--budget", help="Bytes for the layout: 10GB, or a share of the table: 20%.")
+@click.option("--name", default="layout", show_default=True, help="Of the index that it makes or changes.")
+@click.option(
+    "--share", type=float, default=0.4, show_default=True, help="Of a layout that is there, what may be written anew."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it would do.")
+@table_options
+@click.pass_obj
+def organise(output: Output, /, budget: str | None, name: str, share: float, dry_run: bool, **asked: Any) -> None:
+    """Lay a copy of TABLE out as its recorded queries ask for it, or, where there is such a layout, change what helps them most."""
+    with opened_in_spark("Organising", **asked) as table:
+        told = table.organise(budget, name=name, share=share, dry_run=dry_run)
+    if isinstance(output, Json):
+        output.one(told.to_dict())
+    else:
+        output.note(str(told))
 
 
 def _texts(file: Path) -> list[str]:

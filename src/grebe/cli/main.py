@@ -22,6 +22,7 @@ VERBS = {
     "why-not": ("grebe.cli.explaining", "Why a query does not use an index, and what to do about it."),
     "what-if": ("grebe.cli.explaining", "What a query would save by an index that does not exist."),
     "recommend": ("grebe.cli.advising", "The indexes that would help a workload most."),
+    "organise": ("grebe.cli.advising", "Lay a table's rows out as its recorded queries ask for them."),
     "verify": ("grebe.cli.checking", "Whether the files of a table's indexes are as they were written."),
     "repair": ("grebe.cli.checking", "Mend what verify finds, in a Spark of its own."),
     "workload": ("grebe.cli.workload", "The recorded queries on a table: shapes, times, and what was read."),
