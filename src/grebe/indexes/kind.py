@@ -49,8 +49,7 @@ class Facts:
     rows: int
     widths: Mapping[Path, float] = field(default_factory=dict)
     """Bytes a row of each leaf column, in Parquet with zstd."""
-    measured: bool = False
-    """From footers, so that these can be read."""
+    measured: bool = False  # from footers, so that these can be read
     older_rows: int = 0
     older_bytes: int = 0
     """Of `rows`, those that lie in content already, and the bytes that they take there."""
