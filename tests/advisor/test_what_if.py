@@ -33,10 +33,12 @@ def sales(served: Served, tmp_path: Path) -> Path:
     folder = tmp_path / "sales"
     folder.mkdir()
     chance = random.Random(4)
+    codes = chance.sample(range(FILES * ROWS), FILES * ROWS)
     for number in range(FILES):
         at = range(number * ROWS, (number + 1) * ROWS)
         table = {
             "id": pa.array(at, pa.int64()),
+            "code": pa.array(codes[at.start : at.stop], pa.int64()),
             "shop": pa.array([chance.randrange(400) for _ in at], pa.int32()),
             "x": pa.array([round(chance.uniform(0, 100), 1) for _ in at]),
             "y": pa.array([round(chance.uniform(0, 100), 1) for _ in at]),
@@ -57,7 +59,7 @@ def kinds(folder: Path) -> "dict[str, tuple[Kind, str]]":
             grebe.Covering("by_day", on="day", include=["price"]),
             "SELECT sum(price) FROM sales WHERE day = DATE '2022-02-03'",
         ),
-        (grebe.Lookup("by_id", on="id"), "SELECT * FROM sales WHERE id = 4711"),
+        (grebe.Lookup("by_code", on="code"), "SELECT * FROM sales WHERE code = 4711"),
         (grebe.Skipping("skip", grebe.MinMax("day")), "SELECT note FROM sales WHERE day < DATE '2022-01-10'"),
         (grebe.Sieve("sieve", on="id"), "SELECT note FROM sales WHERE id IN (5, 17000)"),
         (grebe.ZOrder("box", on=["x", "y"], include=["price"]), "SELECT sum(price) FROM sales WHERE x < 9 AND y < 9"),

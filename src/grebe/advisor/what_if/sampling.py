@@ -17,6 +17,7 @@ from grebe.indexes.supposed import Sample
 from grebe.indexes.view.build import rows_of
 from grebe.indexes.view.definition import Definition
 from grebe.maintenance.facts import data_files, facts_of, spread_over
+from grebe.spark.frames import arrow_of_frame
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 from grebe.spark.views import frame_of_base
@@ -75,7 +76,7 @@ def _from_spark(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32
     tables = []
     for place in spread_over(len(files), _SPARK_FILES):
         one = source.frame(files.take(np.array([place])), ids[place : place + 1])
-        tables.append(one.select(*quoted, FILE_COLUMN).limit(_ROWS // _SPARK_FILES).toArrow())
+        tables.append(arrow_of_frame(one.select(*quoted, FILE_COLUMN).limit(_ROWS // _SPARK_FILES)))
     whole = _empty(source.reading, names)
     return pa.concat_tables([whole, *(table.cast(whole.schema) for table in tables)]).combine_chunks()
 
