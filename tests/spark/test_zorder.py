@@ -1,14 +1,9 @@
 """Boxes over several columns are answered from a copy along a curve: the rows that they are without it, from fewer files."""
 
-import datetime
 import math
-import random
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,39 +11,10 @@ import grebe
 from grebe.indexes.content import parts
 from grebe.planner.decision import StandIn
 from tests.indexes.covering_lake import log_of
+from tests.spark.boxes import PLAIN, boxes, rows
 from tests.spark.served import Served, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark zorder")]
-
-PLAIN = {"write_statistics": False}
-"""Those of Arrow leave NaN out, so that Spark itself would lose rows by them."""
-FIRST = datetime.date(2020, 1, 1)
-
-
-def rows(count: int, seed: int) -> pa.Table:
-    """x: skewed, with NaN, -0.0 and NULL; y: goes with x; d: days; s: text of few and of many values; m: money; h: nested."""
-    rng = np.random.default_rng(seed)
-    x = np.round(rng.pareto(1.5, count), 3) * rng.choice([1, 1, 1, -1], count)
-    odd = rng.integers(0, 20, count)
-    x[odd == 0], x[odd == 1] = math.nan, -0.0
-    y = np.clip(np.nan_to_num(x) * 10 + rng.normal(0, 3, count), -1e6, 1e6).astype(np.int64)
-    s = [("aé", "b", "", "\U0001f426")[n] if n < 4 else f"user{n * n}" for n in rng.integers(0, 60, count)]
-    lon, lat = rng.normal(8, 2, count), rng.normal(47, 1, count)
-    return pa.table(
-        {
-            "x": pa.array(x, mask=odd == 2),
-            "y": pa.array(y, pa.int64(), mask=odd == 3),
-            "d": pa.array([FIRST + datetime.timedelta(int(n)) for n in rng.integers(0, 700, count)], pa.date32()),
-            "s": pa.array(s, mask=odd == 4),
-            "m": pa.array(
-                [Decimal(int(n)).scaleb(-2) for n in rng.integers(-500, 99_999, count)], pa.decimal128(12, 2)
-            ),
-            "h": pa.array([{"lon": one, "lat": other} for one, other in zip(lon, lat, strict=True)]),
-            "one": pa.array([7] * count),
-            "n": pa.array(np.arange(count) + seed * 1_000_000),
-        }
-    )
-
 
 KINDS = [
     grebe.ZOrder("xy", on=["x", "y"], include=["d", "s", "m", "n"]),
@@ -71,42 +37,6 @@ def lake(served: Served, folder: Path, many_files: None) -> Served:
     served.lake.table(str(folder / "t")).create(*KINDS)
     served.view("t", folder / "t")
     return served
-
-
-def literal(value: Any) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case float():
-            return f"CAST('{value}' AS DOUBLE)"
-        case str():
-            return f"'{value}'"
-        case datetime.date():
-            return f"DATE '{value}'"
-    return str(value)
-
-
-def boxes(seed: int, count: int) -> Iterator[tuple[str, ...]]:
-    """Conditions on one to four columns, with ends that occur in the table and some that do not."""
-    chance = random.Random(seed)
-    values = {name: column.to_pylist() for name, column in zip("xydsm", rows(700, 1).columns[:5], strict=True)}
-
-    def one(name: str) -> str:
-        some = [value for value in values[name] if value is not None]
-        low, high = (literal(chance.choice(some)) for _ in range(2))
-        forms = [
-            f"{name} BETWEEN {low} AND {high}",
-            f"{name} >= {low}",
-            f"{name} < {low}",
-            f"{name} IN ({low}, {high})",
-        ]
-        forms += [f"{name} IS NULL", f"NOT ({name} > {high})", f"{name} <=> {low}", f"{name} <> {high}"]
-        forms += [f"({name} = {low} OR y > 100)", f"{name} > {low} AND {name} <= {high}"]
-        forms += ["s LIKE 'user1%'"] if name == "s" else []
-        return chance.choices(forms, [6, 2, 2, 1, 1, 1, 1, 1, 1, 2, *([4] if name == "s" else [])])[0]
-
-    for _ in range(count):
-        yield tuple(map(one, chance.sample("xydsm", chance.randint(1, 4))))
 
 
 def box_query(conditions: tuple[str, ...]) -> str:

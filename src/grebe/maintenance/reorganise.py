@@ -2,7 +2,6 @@
 commit. What is read meanwhile, and what was read before, stays right: rows are neither lost nor doubled."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
@@ -51,5 +50,5 @@ def reorganise(
 def _step(source: SparkSource, log: Log, index: IndexState, spec: IndexSpec, files: Sequence[ContentFile]) -> Step:
     older = Older(index, log.store, (Run(tuple(files)),), NO_FILES)
     existing = Older(index, log.store, (Run(index.content),), NO_FILES)
-    planned = Planned(kind_of(index.name, spec), replace(spec), older, existing)
+    planned = Planned(kind_of(index.name, spec), spec, older, existing)
     return Step(index, planned, Files.none(source), older.paths, refreshes=False)

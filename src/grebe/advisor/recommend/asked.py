@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from grebe.planner.query import Aggregate, Join, Node, Project, Query, Relation, Sort
+from grebe.planner.query import Aggregate, Join, Node, Project, Query, Relation
 from grebe.planner.shapes import every_node
 from grebe.predicate.tree import Path
 
@@ -15,8 +15,6 @@ _FEW = 400
 class Asked:
     query: Query
     weight: float
-    text: str = ""
-    """For people."""
 
 
 def heaviest(asked: Sequence[Asked], most: int = _FEW) -> list[Asked]:
@@ -48,8 +46,6 @@ def uses_of(query: Query) -> list[Uses]:
             _note(joined, [columns.get(key) for key in node.right_keys if key is not None])
         elif isinstance(node, Aggregate):
             _note(grouped, [columns.get(key) for key in node.keys if key is not None])
-        elif isinstance(node, Sort):
-            continue
     return [Uses(one, tuple(joined.get(one.number, ())), tuple(grouped.get(one.number, ()))) for one in query.relations]
 
 

@@ -53,7 +53,7 @@ def recommend(
     own = [(one, [view.imagined for view in views if view.table == one.uri]) for one in grounds.values()]
     with supposing(spark, own) as supposed:
         planned = [(spark.question(one.sql, supposed), one) for one in queries]
-        asked = heaviest([Asked(query, one.weight, one.sql) for query, one in planned if query is not None])
+        asked = heaviest([Asked(query, one.weight) for query, one in planned if query is not None])
         tables = {uri: replace(found.table, indexes=grounds[uri].indexes) for uri, found in supposed.items()}
     options = [*_imagined(candidates(asked, grounds), grounds, cores), *views]
     costs = Costs(asked, tables, spark.config, spark.inquiry)

@@ -1,7 +1,7 @@
 """What is recommended: a kind that can be passed to `create`, with what it should take and save, and why."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from grebe.advisor.what_if.answer import BreakEven
@@ -23,7 +23,6 @@ class Suggestion:
     reasons: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        even = self.break_even
         return {
             "name": self.kind.name,
             "kind": type(self.kind).__name__,
@@ -32,12 +31,7 @@ class Suggestion:
             "predicted_bytes": self.predicted_bytes,
             "predicted_build_seconds": self.predicted_build_seconds,
             "predicted_gain": self.predicted_gain,
-            "break_even": {
-                "queries": even.queries,
-                "seconds_saved": even.seconds_saved,
-                "money_saved": even.money_saved,
-                "money_to_build": even.money_to_build,
-            },
+            "break_even": asdict(self.break_even),
             "reasons": list(self.reasons),
         }
 

@@ -15,11 +15,9 @@ _MOST_KEYS, _MOST_MEASURES = 6, 12
 
 @dataclass(frozen=True, slots=True)
 class StoredQuery:
-    """`tables` as the queries name them, the first being the one that the view is created on."""
-
     sql: str
-    tables: tuple[str, ...]
     queries: int
+    """That it may answer."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,6 @@ class _Shape:
     """Conditions that are not about constants."""
     keys: tuple[str, ...]
     measures: tuple[str, ...]
-    tables: tuple[str, ...]
 
 
 def views_of(texts: Sequence[str]) -> list[StoredQuery]:
@@ -48,7 +45,7 @@ def views_of(texts: Sequence[str]) -> list[StoredQuery]:
             columns += [f"{sql} AS m{place}" for place, sql in enumerate(measures)]
             where = f" WHERE {' AND '.join(kept)}" if kept else ""
             group = f" GROUP BY {', '.join(keys)}" if keys else ""
-            found.append(StoredQuery(f"SELECT {', '.join(columns)} {source}{where}{group}", some[0].tables, len(some)))
+            found.append(StoredQuery(f"SELECT {', '.join(columns)} {source}{where}{group}", len(some)))
     return found
 
 
@@ -99,11 +96,10 @@ def _shape(text: str) -> _Shape | None:
     source = " ".join(
         one.sql("spark") for one in (tree.args.get("from_") or tree.args.get("from"), *(tree.args.get("joins") or ()))
     )
-    tables = tuple(dict.fromkeys(one.sql("spark") for one in tree.find_all(e.Table)))
     every = list(dict.fromkeys([*keys, *asked]))
     if len(every) > _MOST_KEYS or len(measures) > _MOST_MEASURES:
         return None
-    return _Shape(source, tuple(sorted(kept)), tuple(every), tuple(sorted(measures)), tables)
+    return _Shape(source, tuple(sorted(kept)), tuple(every), tuple(sorted(measures)))
 
 
 def _key(key: Any, columns: Sequence[Any], aliases: dict[str, Any]) -> str:

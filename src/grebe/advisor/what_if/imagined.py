@@ -13,7 +13,7 @@ from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
 from grebe.files import FileIds
 from grebe.indexes.columns import Chosen, recorded
-from grebe.indexes.kind import Copy, Kind, KindType, Pruner, Run, bound_names
+from grebe.indexes.kind import Copy, Kind, Pruner, Run, bound_names
 from grebe.indexes.registry import kind_named
 from grebe.indexes.supposed import CanBeSupposed, Sample, Supposed
 from grebe.log.entry import IndexSpec
@@ -56,7 +56,7 @@ def imagine(kind: Kind, spec: IndexSpec, sample: Sample, covered: FileIds, cores
     known = KnownIndex(
         kind.name, spec.kind, ACTIVE, None if copy is None else _filled(copy, whole, sample, supposed), pruner=pruner
     )
-    return Imagined(kind, whole, known, supposed.bytes, _seconds(of_kind, kind, spec, sample, supposed, cores))
+    return Imagined(kind, whole, known, supposed.bytes, _seconds(kind, spec, sample, supposed, cores))
 
 
 def _guessing(real: Pruner, spec: IndexSpec, sample: Sample, supposed: Supposed) -> Guessing:
@@ -100,12 +100,10 @@ def _bounds(place: int, sample: Sample, column: Chosen, supposed: Supposed, file
     if supposed.order is not None:
         values = values.take(pa.array(supposed.order))
     least, greatest, nulls = bound_names(place)
-    ends = np.linspace(0, len(values), files + 1).astype(np.int64)
     if supposed.order is None:
-        ends = np.stack([np.zeros(files, np.int64), np.full(files, len(values))])
-        pairs = list(zip(ends[0], ends[1], strict=True))
+        pairs = [(0, len(values))] * files
     else:
-        pairs = list(pairwise(ends))
+        pairs = list(pairwise(np.linspace(0, len(values), files + 1).astype(np.int64).tolist()))
     found = [pc.min_max(values[start:stop]) for start, stop in pairs]
     share = supposed.rows / max(1, len(values))
     return {
@@ -115,7 +113,7 @@ def _bounds(place: int, sample: Sample, column: Chosen, supposed: Supposed, file
     }
 
 
-def _seconds(of: KindType, kind: Kind, spec: IndexSpec, sample: Sample, supposed: Supposed, cores: int) -> float:
+def _seconds(kind: Kind, spec: IndexSpec, sample: Sample, supposed: Supposed, cores: int) -> float:
     """To build it: reading the columns, sending the rows around, writing."""
     read = sample.facts.bytes_of([(name,) for name in kind.reads(spec)]) / _MB / _READ_MB
     write = supposed.bytes / _MB / _WRITE_MB

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 
 from grebe.advisor.workload.statistics import ColumnStatistics, TableStatistics
-from grebe.planner.selectivity import Statistics, share_of
+from grebe.planner.selectivity import NOTHING_KNOWN, share_of
 from grebe.predicate.tree import (
     And,
     Column,
@@ -25,7 +25,6 @@ from grebe.predicate.tree import (
     StartsWith,
 )
 
-_NOTHING_KNOWN = Statistics()
 _LAST = "\U0010ffff"
 
 
@@ -47,7 +46,7 @@ def _share(predicate: Predicate, known: TableStatistics) -> float:
         case Not(inner):
             return 1.0 - _share(inner, known)
     own = _of_column(predicate, known)
-    return share_of(predicate, _NOTHING_KNOWN) if own is None else own
+    return share_of(predicate, NOTHING_KNOWN) if own is None else own
 
 
 def _of_column(predicate: Predicate, known: TableStatistics) -> float | None:
@@ -102,7 +101,7 @@ def _together(parts: Iterable[Predicate], known: TableStatistics) -> float:
                 shares.append(_share(part, known))
     for path, both in ends.items():
         between = _between(both, known.columns[path])
-        shares.append(share_of(And(tuple(both)), _NOTHING_KNOWN) if between is None else between)
+        shares.append(share_of(And(tuple(both)), NOTHING_KNOWN) if between is None else between)
     shares += [share for path, share in present.items() if path not in compared]
     whole = 1.0
     for power, share in enumerate(sorted(shares)):

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from grebe.advisor.workload.blocks import FOLDER
 from grebe.errors import CorruptIndex, Unsupported
 from grebe.indexes.content.sealed import sealed, unsealed
+from grebe.indexes.supposed import scaled
 from grebe.predicate.arrow_types import from_arrow, to_physical
 from grebe.predicate.tree import Path
 from grebe.predicate.types import Type
@@ -119,16 +120,8 @@ def _column(values: pa.Array, kind: Type, rows: int) -> ColumnStatistics:
             texts.update(key)
         packed = bytes(texts.serialize(PyStringsSerDe()))
     nulls = values.null_count / len(values) if len(values) else 0.0
-    distinct = _scaled(len(counted), once, len(there), rows * (1.0 - nulls))
+    distinct = scaled(len(counted), once, len(there), rows * (1.0 - nulls))
     return ColumnStatistics(nulls, distinct, numeric, packed, bytes(seen.serialize_compact()))
-
-
-def _scaled(found: int, once: int, sampled: int, rows: float) -> float:
-    """How many values the table has, if a sample has so many, and so many of them once (the estimator known as Duj1)."""
-    if not sampled:
-        return 0.0
-    unread = 1.0 - min(1.0, sampled / max(rows, 1.0))
-    return min(max(rows, 1.0), found / max(1.0 - unread * once / sampled, 1e-9))
 
 
 def united(one: ColumnStatistics, other: ColumnStatistics) -> float:
