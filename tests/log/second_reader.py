@@ -19,7 +19,9 @@ import pyarrow as pa
 Plain = dict[str, Any]
 Ranges = list[list[int]]
 TOGETHER = {"delete", "optimize", "refresh", "repair"}
-INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": [], "kept": []}
+PREDICTION_DEFAULTS = {"scale_bytes": 1.0, "scale_seconds": 1.0}
+PURPOSE_DEFAULTS: Plain = {"why": "", "predicted": {}, "most_bytes": None}
+INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": [], "kept": [], "measured": None, "upkeep_seconds": 0.0}
 KEPT_DEFAULTS: Plain = {"table_version": ""}
 SPEC_DEFAULTS: Plain = {"properties": {}}
 CONTENT_DEFAULTS: Plain = {"rows": 0, "footer": 0}
@@ -187,6 +189,7 @@ def _index_created(state: Plain, change: Plain, entry: Plain) -> Plain:
         "table_version": change.get("table_version", ""),
         "created_ms": entry["at_ms"],
         "refreshed_ms": entry["at_ms"],
+        "measured": change.get("measured"),
     }
     return _with_index(state, _index(index))
 
@@ -211,6 +214,7 @@ def _index_changed(state: Plain, change: Plain, entry: Plain) -> Plain:
         "content": [content for content in index["content"] if content["path"] not in remove] + add,
         "covered": _ranges(covered | cover),
         "dormant": _ranges(dormant),
+        "upkeep_seconds": index["upkeep_seconds"] + change.get("seconds", 0.0),
     }
     if change.get("table_version") is not None:
         after |= {"table_version": change["table_version"], "refreshed_ms": entry["at_ms"]}
@@ -336,7 +340,10 @@ def _table(table: Plain) -> Plain:
 
 def _index(index: Plain) -> Plain:
     kept = [_version({**KEPT_DEFAULTS, **version}) for version in index.get("kept", [])]
-    return {**INDEX_DEFAULTS, **_version(index), "kept": kept}
+    measured = index.get("measured")
+    if measured is not None:
+        measured = {**measured, "predicted": {**PREDICTION_DEFAULTS, **measured["predicted"]}}
+    return {**INDEX_DEFAULTS, **_version(index), "kept": kept, "measured": measured}
 
 
 def _version(version: Plain) -> Plain:
@@ -346,7 +353,9 @@ def _version(version: Plain) -> Plain:
 
 def _operation(operation: Plain) -> Plain:
     specs = {name: {**SPEC_DEFAULTS, **spec} for name, spec in operation.get("specs", {}).items()}
-    return {**operation, "specs": specs}
+    purpose = {**PURPOSE_DEFAULTS, **operation.get("purpose", {})}
+    predicted = {name: {**PREDICTION_DEFAULTS, **one} for name, one in purpose["predicted"].items()}
+    return {**operation, "specs": specs, "purpose": {**purpose, "predicted": predicted}}
 
 
 # The file list

@@ -33,8 +33,11 @@ from grebe.log.entry import (
     IndexRestored,
     IndexSpec,
     Keep,
+    Measured,
     OperationBegun,
     OperationEnded,
+    Prediction,
+    Purpose,
     Segment,
     SegmentsMerged,
     TableCreated,
@@ -279,6 +282,7 @@ IDS = st.sets(st.integers(0, 5)).map(FileIds.of)
 PATHS = st.lists(st.sampled_from(["p", "q", "r", "s"]), max_size=3).map(tuple)
 CONTENT = st.lists(st.builds(ContentFile, st.sampled_from(["p", "q", "r", "s"]), st.just(1)), max_size=2).map(tuple)
 SEGMENTS = st.builds(Segment, st.sampled_from(["f", "g", "h"]), st.integers(0, 3), st.integers(0, 3), st.just(1))
+PREDICTED = Prediction(7, 1.5, scale_bytes=2.0)
 KINDS = {change.__name__: change for change in Change.__subclasses__()}
 CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(TableCreated, st.just(TableInfo("s3://lake/t", "plain"))),
@@ -291,9 +295,18 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
         st.lists(NAMES, max_size=2).map(tuple),
         st.just(writer()),
         st.just(60.0),
+        purpose=st.builds(Purpose, st.sampled_from(["", "it pays"]), st.just({"a": PREDICTED}), st.none() | st.just(9)),
     ),
     st.builds(OperationEnded, st.sampled_from(["1", "2", "3"]), st.booleans()),
-    st.builds(IndexCreated, NAMES, st.just(SPEC), st.integers(0, 9), CONTENT, IDS),
+    st.builds(
+        IndexCreated,
+        NAMES,
+        st.just(SPEC),
+        st.integers(0, 9),
+        CONTENT,
+        IDS,
+        measured=st.none() | st.just(Measured(PREDICTED, 8, 2.0)),
+    ),
     st.builds(
         IndexChanged,
         NAMES,
@@ -307,6 +320,7 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
         table_version=st.none() | st.just("v2"),
         properties=st.none() | st.just({"buckets": 9}),
         keep=st.none() | st.builds(Keep, st.integers(0, 2), st.none() | st.integers(0, 3)),
+        seconds=st.sampled_from([0.0, 1.5]),
     ),
     st.builds(IndexDeleted, NAMES),
     st.builds(IndexRestored, NAMES),

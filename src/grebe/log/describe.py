@@ -178,7 +178,8 @@ def _count(number: int, what: str) -> str:
 
 
 def _begun(change: OperationBegun) -> str:
-    return f"{change.verb} of {', '.join(change.indexes) or 'the table'} begun"
+    why = f": {change.purpose.why}" if change.purpose.why else ""
+    return f"{change.verb} of {', '.join(change.indexes) or 'the table'} begun{why}"
 
 
 def _ended(change: OperationEnded) -> str:

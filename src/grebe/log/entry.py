@@ -98,6 +98,38 @@ class SegmentsMerged(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an index would take, as it was told before it was built; `scale_*` is what measured builds had taught by then."""
+
+    bytes: int
+    seconds: float
+    scale_bytes: float = 1.0
+    scale_seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What building an index took in the end, beside what was predicted."""
+
+    predicted: Prediction
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Of an operation that somebody wants for a reason. `most_bytes`: all indexes of the table together never take more."""
+
+    why: str = ""
+    predicted: Mapping[str, Prediction] = field(default_factory=dict)
+    """Of indexes that it makes."""
+    most_bytes: int | None = None
+
+
+NO_PURPOSE = Purpose()
+
+
+@dataclass(frozen=True, slots=True)
 class OperationBegun(Change):
     id: str
     verb: Verb
@@ -106,6 +138,7 @@ class OperationBegun(Change):
     heartbeat_seconds: float
     specs: Mapping[str, IndexSpec] = field(default_factory=dict)
     """Of a create: what it will make, so that others can be told."""
+    purpose: Purpose = NO_PURPOSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +157,8 @@ class IndexCreated(Change):
     content: tuple[ContentFile, ...]
     covered: FileIds
     table_version: str = ""
+    measured: Measured | None = None
+    """Where somebody had predicted what it would take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +196,8 @@ class IndexChanged(Change):
     properties: Mapping[str, Any] | None = None
     keep: Keep | None = None
     """What of replaced content stays. None: what stays already, and no more."""
+    seconds: float = 0.0
+    """What it took to write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,18 @@ from types import TracebackType
 from grebe import telemetry
 from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidConfig, InvalidIndex, WrongState
 from grebe.log import names
+from grebe.log.budget import require_room, require_within
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import Change, IndexChanged, IndexSpec, OperationBegun, OperationEnded, Verb
+from grebe.log.entry import (
+    NO_PURPOSE,
+    Change,
+    IndexChanged,
+    IndexSpec,
+    OperationBegun,
+    OperationEnded,
+    Purpose,
+    Verb,
+)
 from grebe.log.liveness import Heartbeat, the_dead
 from grebe.log.snapshot import Snapshot, read_on
 from grebe.log.states import ACTIVE, DELETED, Operation, TableState, may_run_together
@@ -81,6 +91,7 @@ class Running:
                 raise self._was_ended()
             proposed = propose(state)
             self._require_announced(proposed)
+            require_within(self._operation.purpose, state, proposed)
             return (*proposed, OperationEnded(self.id, committed=True))
 
         made = self._log.commit(f"{self._operation.verb} commit", changes)
@@ -153,6 +164,7 @@ def begin(
     specs: Mapping[str, IndexSpec] | None = None,
     replace: bool = False,
     heartbeat_seconds: float = 60.0,
+    purpose: Purpose = NO_PURPOSE,
 ) -> Running:
     """Announces an operation. Raises `WrongState` if another is in the way, and what the verb asks of the indexes' states."""
     _require_sensible(verb, indexes, specs, heartbeat_seconds)
@@ -163,6 +175,7 @@ def begin(
         writer=log.writer,
         heartbeat_seconds=heartbeat_seconds,
         specs=dict(specs or {}),
+        purpose=purpose,
     )
     heartbeat = Heartbeat(log.store, begun.id, heartbeat_seconds, log.clock)
     heartbeat.start()
@@ -220,6 +233,7 @@ def _beginning(log: Log, begun: OperationBegun, replace: bool) -> Proposal:
             if other not in dead and not may_run_together(begun.verb, other.verb):
                 raise _in_the_way(begun, other)
         _ALLOWED[begun.verb](state, begun, replace)
+        require_room(begun, state, dead)
         ended = [OperationEnded(o.id, committed=False, reason="its process is gone") for o in dead]
         return (*ended, begun)
 

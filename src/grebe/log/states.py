@@ -14,6 +14,7 @@ from typing import Any
 from grebe.files import FileIds
 from grebe.log.entry import (
     NO_FILES,
+    NO_PURPOSE,
     Change,
     ContentFile,
     ContentForgotten,
@@ -26,8 +27,10 @@ from grebe.log.entry import (
     IndexRestored,
     IndexSpec,
     Keep,
+    Measured,
     OperationBegun,
     OperationEnded,
+    Purpose,
     Segment,
     SegmentsMerged,
     TableCreated,
@@ -56,6 +59,7 @@ class Operation:
     number: int
     at_ms: int
     specs: Mapping[str, IndexSpec] = field(default_factory=dict)
+    purpose: Purpose = NO_PURPOSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,10 @@ class IndexState:
     """Files that it does not cover, though their rows are still in its content."""
     kept: tuple[KeptVersion, ...] = ()
     """Older versions, the newest first."""
+    measured: Measured | None = None
+    """What building it took, where that was predicted."""
+    upkeep_seconds: float = 0.0
+    """What was spent on it since."""
 
     @property
     def held(self) -> FileIds:
@@ -206,6 +214,7 @@ def _operation_begun(state: TableState, change: OperationBegun, entry: Entry) ->
         number=entry.number,
         at_ms=entry.at_ms,
         specs=change.specs,
+        purpose=change.purpose,
     )
     return replace(state, operations={**state.operations, change.id: operation})
 
@@ -229,6 +238,7 @@ def _index_created(state: TableState, change: IndexCreated, entry: Entry) -> Tab
         table_version=change.table_version,
         created_ms=entry.at_ms,
         refreshed_ms=entry.at_ms,
+        measured=change.measured,
     )
     return _with_index(state, index)
 
@@ -252,6 +262,7 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
         dormant=dormant,
         table_version=index.table_version if change.table_version is None else change.table_version,
         refreshed_ms=entry.at_ms if change.table_version is not None else index.refreshed_ms,
+        upkeep_seconds=index.upkeep_seconds + change.seconds,
     )
     after = replace(after, kept=_kept(index, after, change.keep, entry.number))
     out_of_use = tuple(sorted(index.paths - after.paths))

@@ -1,14 +1,25 @@
 """Creates indexes: several at once are one pass over the data where possible, and one commit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from grebe.clock import SYSTEM
 from grebe.errors import InvalidIndex
 from grebe.indexes.kind import FromQuery, Kind
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import Change, IndexCreated, IndexDropped, TableInfo, TableSeen, Verb
+from grebe.log.entry import (
+    NO_PURPOSE,
+    Change,
+    IndexCreated,
+    IndexDropped,
+    Measured,
+    Purpose,
+    TableInfo,
+    TableSeen,
+    Verb,
+)
 from grebe.log.operation import Running
 from grebe.log.states import TableState
-from grebe.maintenance.build import Planned, build, settled
+from grebe.maintenance.build import Built, Planned, build, settled
 from grebe.maintenance.logs import Place
 from grebe.maintenance.operation import carry_out
 from grebe.spark.source import SparkSource
@@ -16,20 +27,29 @@ from grebe.spark.views import definition_of, with_files
 
 
 def create(
-    source: SparkSource, place: Place, kinds: Sequence[Kind], replace: bool = False, heartbeat_seconds: float = 60.0
+    source: SparkSource,
+    place: Place,
+    kinds: Sequence[Kind],
+    replace: bool = False,
+    heartbeat_seconds: float = 60.0,
+    purpose: Purpose = NO_PURPOSE,
 ) -> Log:
     """The log, right after the commit. `replace`: an index of that name may be there, and is replaced as a whole."""
     planned = _planned(source, kinds)
     log = place.made(TableInfo(source.uri, source.kind, source.reading.to_dict()))
 
     def work(running: Running) -> Proposal:
+        since = SYSTEM.monotonic()
         files = settled(source, log, running)
         built = build(source, log, running, planned, files)
+        measured = _measured(purpose, built, SYSTEM.monotonic() - since)
 
         def changes(state: TableState) -> Sequence[Change]:
             dropped = [IndexDropped(name) for name in planned if replace and name in state.indexes]
             created = [
-                IndexCreated(name, made.spec, running.version, made.content, made.covered, source.version)
+                IndexCreated(
+                    name, made.spec, running.version, made.content, made.covered, source.version, measured.get(name)
+                )
                 for name, made in built.items()
             ]
             first = [TableSeen(files.covered, source.version)] if state.seen is None else []
@@ -38,8 +58,20 @@ def create(
         return changes
 
     specs = {name: one.spec for name, one in planned.items()}
-    carry_out(log, Verb.CREATE, list(planned), work, specs, replace, heartbeat_seconds)
+    carry_out(log, Verb.CREATE, list(planned), work, specs, replace, heartbeat_seconds, purpose=purpose)
     return log
+
+
+def _measured(purpose: Purpose, built: Mapping[str, Built], seconds: float) -> dict[str, Measured]:
+    """Of several that were built together each is told its share of the time, by what was predicted for it."""
+    told = {name: one for name, one in purpose.predicted.items() if name in built}
+    whole = sum(one.seconds for one in told.values())
+    if len(told) < len(built) or not whole:
+        return {}
+    return {
+        name: Measured(one, sum(file.size for file in built[name].content), seconds * one.seconds / whole)
+        for name, one in told.items()
+    }
 
 
 def _planned(source: SparkSource, kinds: Sequence[Kind]) -> dict[str, Planned]:

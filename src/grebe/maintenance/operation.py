@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from grebe import telemetry
 from grebe.errors import GrebeError
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import IndexSpec, Verb
+from grebe.log.entry import NO_PURPOSE, IndexSpec, Purpose, Verb
 from grebe.log.operation import Running, begin
 from grebe.log.snapshot import Snapshot
 from grebe.log.states import TableState
@@ -31,11 +31,14 @@ def carry_out(
     replace: bool = False,
     heartbeat_seconds: float = 60.0,
     told: telemetry.Span | None = None,
+    purpose: Purpose = NO_PURPOSE,
 ) -> Snapshot:
     """The state right after the commit. `begin` validates: what the verb asks of the indexes, and who else is at work on them.
     `told`: of the verb as a whole, where this is only a part of it."""
     with observed(log, verb, names) if told is None else nullcontext(told) as telling:
-        return _carried_out(log, verb, names, work, specs, replace, heartbeat_seconds, telling)
+        return _carried_out(
+            log, verb, names, work, lambda: begin(log, verb, names, specs, replace, heartbeat_seconds, purpose), telling
+        )
 
 
 def observed(log: Log, verb: str, names: Sequence[str]) -> telemetry.Span:
@@ -49,14 +52,12 @@ def _carried_out(
     verb: Verb,
     names: Sequence[str],
     work: Work,
-    specs: Mapping[str, IndexSpec] | None,
-    replace: bool,
-    heartbeat_seconds: float,
+    begun: Callable[[], Running],
     told: telemetry.Span,
 ) -> Snapshot:
     folders: list[str] = []
     try:
-        with begin(log, verb, names, specs, replace, heartbeat_seconds) as running:
+        with begun() as running:
             told.begun(operation=running.id)
             folders += [running.folder(name) for name in names] if verb in _WRITING else []
             with running.stopped_by(lambda: stop_jobs(running.id)):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grebe.errors import InvalidConfig
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, Change, IndexSpec, Keep, TableSeen, Verb
+from grebe.log.entry import NO_FILES, NO_PURPOSE, Change, IndexSpec, Keep, Purpose, TableSeen, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Files, Planned, settled
@@ -25,6 +25,7 @@ def refresh(
     mode: str = "incremental",
     heartbeat_seconds: float = 60.0,
     keep: Keep = KEEP,
+    purpose: Purpose = NO_PURPOSE,
 ) -> list[str]:
     """The names of the indexes that were refreshed: those named, or all in use. `keep`: older versions of them that stay, where the
     table has older versions too."""
@@ -49,7 +50,7 @@ def refresh(
 
         return changes
 
-    made = carry_out(log, Verb.REFRESH, wanted, work, heartbeat_seconds=heartbeat_seconds)
+    made = carry_out(log, Verb.REFRESH, wanted, work, heartbeat_seconds=heartbeat_seconds, purpose=purpose)
     return [name for name in wanted if name in made.state.indexes and made.state.indexes[name].state == ACTIVE]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, Change, ContentFile, IndexSpec, Keep, Verb
+from grebe.log.entry import NO_FILES, NO_PURPOSE, Change, ContentFile, IndexSpec, Keep, Purpose, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import IndexState, TableState
 from grebe.maintenance.build import Files, Planned
@@ -25,6 +25,7 @@ def reorganise(
     chosen: Chosen,
     heartbeat_seconds: float = 60.0,
     keep: Keep = KEEP,
+    purpose: Purpose = NO_PURPOSE,
 ) -> bool:
     """Whether anything was written. Raises `Conflict` or `WrongState` while somebody else is at work on the index."""
     written = False
@@ -43,7 +44,7 @@ def reorganise(
 
         return changes
 
-    carry_out(log, Verb.OPTIMIZE, [name], work, heartbeat_seconds=heartbeat_seconds)
+    carry_out(log, Verb.OPTIMIZE, [name], work, heartbeat_seconds=heartbeat_seconds, purpose=purpose)
     return written
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
 from grebe.files import FileIds
 from grebe.indexes.kind import LOCATORS_CHANGED
@@ -45,7 +46,9 @@ class Step:
     refreshes: bool = True
     """Whether the index is as fresh as the table after it."""
 
-    def change(self, built: Built | None, version: int, table_version: str, keep: Keep | None = None) -> IndexChanged:
+    def change(
+        self, built: Built | None, version: int, table_version: str, keep: Keep | None = None, seconds: float = 0.0
+    ) -> IndexChanged:
         return IndexChanged(
             name=self.index.name,
             version=version,
@@ -58,6 +61,7 @@ class Step:
             table_version=table_version if self.refreshes else None,
             properties=None if built is None else built.spec.properties,
             keep=keep,
+            seconds=round(seconds, 3),
         )
 
 
@@ -76,6 +80,7 @@ def carried_out(
         by_files.setdefault(step.files.covered if step.planned else NO_FILES, []).append(step)
     changed: list[IndexChanged] = []
     for together in by_files.values():
+        since = SYSTEM.monotonic()
         try:
             built = _built(source, log, running, together)
         except Unsupported as problem:
@@ -86,7 +91,10 @@ def carried_out(
                 for one in together
             ]
             built = _built(source, log, running, together)
-        changed += [step.change(built.get(step.index.name), running.version, source.version, keep) for step in together]
+        seconds = (SYSTEM.monotonic() - since) / len(together)
+        changed += [
+            step.change(built.get(step.index.name), running.version, source.version, keep, seconds) for step in together
+        ]
     return changed
 
 

@@ -57,6 +57,10 @@ class Ran:
     indexes: tuple[str, ...]
     at_ms: int
     milliseconds: float
+    expected_without: float | None = None
+    """Milliseconds that the planner reckoned with, had there been no index; None where none was used."""
+    expected: float | None = None
+    """With those that were."""
 
 
 HearsLookups: TypeAlias = Callable[[LookedUp], None]

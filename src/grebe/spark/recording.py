@@ -33,13 +33,17 @@ def ran(told: Mapping[str, Any], seat: Callable[[Sequence[str]], Seat], cores: i
     if all(one is NOWHERE for one in seats):
         return None
     unread = dict(told["ran"]["read"])
+    # Of a plan that was left as it is an empty list.
+    used = told["used"] or {"indexes": ()}
     return Ran(
         query,
         seats,
         tuple(_read(one, unread, files) for one, files in zip(asked["relations"], told["ran"]["files"], strict=True)),
-        tuple(told["used"]),
+        tuple(used["indexes"]),
         SYSTEM.now_ms(),
         told["ran"]["nanoseconds"] / 1e6,
+        used.get("without"),
+        used.get("with"),
     )
 
 

@@ -42,13 +42,22 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
             entry.update(without=_joined(entry["without"], relation), others=False)
     return json.dumps(
         {
-            "used": decision.used,
+            "used": _used(decision),
             "stand_ins": stand_ins,
             "narrowed": list(narrowed.values()),
             "answers": answers,
             "views": views,
         }
     )
+
+
+def _used(decision: Decision) -> dict[str, Any]:
+    """Handed on as it is to whoever hears of the query when it has run."""
+    return {
+        "indexes": decision.used,
+        "without": decision.before.milliseconds,
+        "with": decision.after.milliseconds,
+    }
 
 
 def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 part of the rows that most of them ask for."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,11 +106,13 @@ def _imagined(
         planned = planned_for(ground.source, kind)
     except GrebeError:
         return None  # columns that no index keeps
-    return imagine(kind, planned.spec, ground.sample, ground.covered, cores)
+    return imagine(kind, planned.spec, ground.sample, ground.covered, cores, ground.scales)
 
 
 def _scaled(one: Imagined, share: float) -> Imagined:
-    return Imagined(one.kind, one.spec, one.index, int(one.bytes * share), one.build_seconds * share)
+    whole = one.prediction
+    part = replace(whole, bytes=int(whole.bytes * share), seconds=whole.seconds * share)
+    return replace(one, prediction=part)
 
 
 def _regions(

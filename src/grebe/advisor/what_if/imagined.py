@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from grebe.advisor.measured.scales import NEUTRAL, Scales
 from grebe.advisor.what_if.guessing import Guessing
 from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
@@ -16,7 +17,7 @@ from grebe.indexes.columns import Chosen, recorded
 from grebe.indexes.kind import Copy, Kind, Pruner, Run, bound_names
 from grebe.indexes.registry import kind_named
 from grebe.indexes.supposed import CanBeSupposed, Sample, Supposed
-from grebe.log.entry import IndexSpec
+from grebe.log.entry import IndexSpec, Prediction
 from grebe.log.states import ACTIVE, IndexState
 from grebe.planner.tables import KnownIndex
 from grebe.predicate.tree import Path
@@ -37,11 +38,21 @@ class Imagined:
     kind: Kind
     spec: IndexSpec
     index: KnownIndex
-    bytes: int
-    build_seconds: float
+    prediction: Prediction
+
+    @property
+    def bytes(self) -> int:
+        return self.prediction.bytes
+
+    @property
+    def build_seconds(self) -> float:
+        return self.prediction.seconds
 
 
-def imagine(kind: Kind, spec: IndexSpec, sample: Sample, covered: FileIds, cores: int) -> Imagined:
+def imagine(
+    kind: Kind, spec: IndexSpec, sample: Sample, covered: FileIds, cores: int, scales: Scales = NEUTRAL
+) -> Imagined:
+    """`scales`: what measured builds have taught."""
     if not isinstance(kind, CanBeSupposed):
         raise Unsupported(
             f"index {kind.name}: kind {spec.kind} does not say what it would be like; create it, and look at explain",
@@ -56,7 +67,8 @@ def imagine(kind: Kind, spec: IndexSpec, sample: Sample, covered: FileIds, cores
     known = KnownIndex(
         kind.name, spec.kind, ACTIVE, None if copy is None else _filled(copy, whole, sample, supposed), pruner=pruner
     )
-    return Imagined(kind, whole, known, supposed.bytes, _seconds(kind, spec, sample, supposed, cores))
+    seconds = _seconds(kind, spec, sample, supposed, cores)
+    return Imagined(kind, whole, known, scales.predicted(spec.kind, supposed.bytes, seconds))
 
 
 def _guessing(real: Pruner, spec: IndexSpec, sample: Sample, supposed: Supposed) -> Guessing:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from grebe.advisor.measured.scales import NEUTRAL, Scales, scales_of
 from grebe.advisor.what_if.imagined import Imagined, imagine
 from grebe.advisor.what_if.sampling import sample_of
 from grebe.errors import InvalidIndex
@@ -48,6 +49,8 @@ class Ground:
     ids: npt.NDArray[np.uint32]
     indexes: tuple[KnownIndex, ...]
     sample: Sample
+    scales: Scales = NEUTRAL
+    """What builds of its indexes have taught of predictions."""
 
     @property
     def uri(self) -> str:
@@ -92,13 +95,14 @@ def ground_of(
         ids = known.fill_null(0).to_numpy().astype(np.uint32)
         ids[new] = registered.next_id + np.arange(int(new.sum()), dtype=np.uint32)
     sample = sample_of(source, files, ids, columns)
-    return Ground(source, files, ids, existing([source.uri]) if log is not None else (), sample)
+    scales = NEUTRAL if log is None else scales_of(log.state)
+    return Ground(source, files, ids, existing([source.uri]) if log is not None else (), sample, scales)
 
 
 def imagined_on(ground: Ground, kinds: Sequence[Kind], cores: int) -> list[Imagined]:
     """As many of the kinds as fit this table."""
     fitting = [one for kind in kinds if (one := _fits(ground.source, kind)) is not None]
-    return [imagine(one.kind, one.spec, ground.sample, ground.covered, cores) for one in fitting]
+    return [imagine(one.kind, one.spec, ground.sample, ground.covered, cores, ground.scales) for one in fitting]
 
 
 def columns_read(source: SparkSource, kinds: Sequence[Kind]) -> set[str]:

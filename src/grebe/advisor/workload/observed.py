@@ -64,6 +64,10 @@ class Observed:
     hashed: bool
     """Values of the data stand here only as digests."""
     scans: tuple[Scan, ...]
+    expected_without: float | None = None
+    """Milliseconds that the planner reckoned with, had there been no index; None where none was used, or nobody reckoned."""
+    expected: float | None = None
+    """With those that were."""
 
 
 _TEXTS = pa.list_(pa.string())
@@ -101,6 +105,8 @@ SCHEMA = pa.schema(
         ("limit", pa.int64()),
         ("hashed", pa.bool_()),
         ("scans", pa.list_(_SCAN)),
+        ("expected_without", pa.float64()),
+        ("expected", pa.float64()),
     ]
 )
 

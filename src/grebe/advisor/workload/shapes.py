@@ -62,6 +62,8 @@ def of_query(seen: Ran, query: str, client: str, marks: Mapping[str, Mark | None
         limit=plan.limit,
         hashed=any(mark is not None for mark in marks.values()),
         scans=(),
+        expected_without=seen.expected_without,
+        expected=seen.expected,
     )
     found: dict[str, Observed] = {}
     for relation, seat, read in zip(seen.query.relations, seen.seats, seen.reads, strict=True):
