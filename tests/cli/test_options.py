@@ -67,6 +67,7 @@ get {DELTA} id 1 --timestamp 2099-01-01 {ALL}
 files {DELTA} 'id = 1' --version 0 {ALL}
 files {DELTA} 'id = 1' --timestamp 2099-01-01 {ALL}
 organise {PLACED} --budget 1GB --name laid --share 0.5 --dry-run {SPARK} {ALL}
+organise {PLACED} --in-place --yes {SPARK} {ALL}
 within {DELTA} 0 0 1 1 --version 0 --columns id --on id,y {ALL}
 within {DELTA} -1 -1 1 1 --timestamp 2099-01-01 --on id,y {ALL}
 nearest {DELTA} 0 -1 -k 2 --version 0 --columns id --on id,y {ALL}

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from grebe.advisor.organise.in_place import OrganisedInPlace
+from grebe.advisor.organise.organising import Organised
 from grebe.advisor.recommend.recommending import OBJECTIVES
 from grebe.cli.making import opened_in_spark, table_options
 from grebe.cli.output import Json, Output
@@ -61,12 +63,32 @@ def recommend(
     "--share", type=float, default=0.4, show_default=True, help="Of a layout that is there, what may be written anew."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what it would do.")
+@click.option(
+    "--in-place", is_flag=True, help="No copy: rewrite TABLE itself, of Delta or Iceberg. Only said without --yes."
+)
+@click.option("--yes", is_flag=True, help="With --in-place: do it.")
 @table_options
 @click.pass_obj
-def organise(output: Output, /, budget: str | None, name: str, share: float, dry_run: bool, **asked: Any) -> None:
+def organise(
+    output: Output,
+    /,
+    budget: str | None,
+    name: str,
+    share: float,
+    dry_run: bool,
+    in_place: bool,
+    yes: bool,
+    **asked: Any,
+) -> None:
     """Lay a copy of TABLE out as its recorded queries ask for it, or, where there is such a layout, change what helps them most."""
+    if yes and not in_place:
+        raise click.UsageError("--yes is for --in-place, which rewrites the table itself")
+    told: Organised | OrganisedInPlace
     with opened_in_spark("Organising", **asked) as table:
-        told = table.organise(budget, name=name, share=share, dry_run=dry_run)
+        if in_place:
+            told = table.organise(budget, in_place=True, dry_run=dry_run or not yes)
+        else:
+            told = table.organise(budget, name=name, share=share, dry_run=dry_run)
     if isinstance(output, Json):
         output.one(told.to_dict())
     else:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
+from grebe.advisor.organise.in_place import OrganisedInPlace, organise_in_place
 from grebe.advisor.organise.learned import columns_asked
 from grebe.advisor.organise.organising import Organised, Organising, organise
 from grebe.advisor.what_if.suppose import cores_of, ground_of
@@ -181,17 +182,35 @@ class LakeTable:
         log = self._place.find()
         return describe_history(() if log is None else history(log.store, log.newest.number, limit))
 
+    @overload
+    def organise(
+        self, budget: object = None, *, name: str = ..., share: float = ..., dry_run: bool | None = ...
+    ) -> Organised: ...
+
+    @overload
+    def organise(
+        self, budget: object = None, *, in_place: Literal[True], dry_run: bool | None = ...
+    ) -> OrganisedInPlace: ...
+
     def organise(
         self,
         budget: object = None,
         *,
         name: str = "layout",
         share: float = 0.4,
-        dry_run: bool = False,
-    ) -> Organised:
+        in_place: bool = False,
+        dry_run: bool | None = None,
+    ) -> Organised | OrganisedInPlace:
         """Learns from the recorded queries how the rows should lie, and lays a copy of the columns that they read out so: within
         `budget` (bytes, `"10GB"`, or a share of the table, `"20%"`). Where there is such a layout already, the parts of it are laid
-        out anew that help most, at most this `share` of the rows. `dry_run`: only says what it would do."""
+        out anew that help most, at most this `share` of the rows. `dry_run`: only says what it would do.
+
+        `in_place`: no copy is made, but a table of Delta Lake or Iceberg itself is rewritten, at most `budget` of it, by a commit
+        of that format that changes no row; only said unless `dry_run=False` is given."""
+        if in_place:
+            told = organise_in_place(self._newest(), from_table(self._observed()), budget, dry_run is not False)
+            self._changed()
+            return told
         source = self._newest()
         log = self._place.find()
         known = None if log is None else log.state.indexes.get(name)
@@ -202,7 +221,7 @@ class LakeTable:
         ground = ground_of(source, self._place, lambda roots: (), columns)
         makes = partial(self.create, replace=known is not None)
         table = Organising(ground, known, makes, self._rewritten, cores_of(self._session))
-        return organise(table, observed, name, budget, share, dry_run)
+        return organise(table, observed, name, budget, share, bool(dry_run))
 
     def _rewritten(self, name: str, chosen: Chosen) -> bool:
         log = self._place.existing()

@@ -64,6 +64,12 @@ class IcebergSource(LakeVersion):
             {place: (uri, told[uri]) for place, uri in enumerate(uris) if uri in told}, self._rows_deleted
         )
 
+    def entries(self) -> "list[IcebergFile]":
+        """What the manifests say of each data file, in the order of the list."""
+        snapshot = self.metadata.snapshot_by_id(int(self.number)) if self.number else None
+        found = [] if snapshot is None else _files(snapshot, self.request, self.store)
+        return sorted(found, key=lambda one: self.listed.by_uri[canonical_uri(one.file_path)])
+
     @cached_property
     def _deletes(self) -> "dict[str, Sequence[IcebergFile]]":
         """By the URI of a data file what is kept of rows deleted from it. Raises `Unsupported` for deletes by value."""
