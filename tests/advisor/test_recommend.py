@@ -18,6 +18,7 @@ from grebe.advisor.recommend import choosing, recommending
 from grebe.advisor.recommend.choosing import Costs, Limits, Option
 from grebe.advisor.recommend.events import queries_in_events
 from grebe.advisor.recommend.recommending import texts_of
+from grebe.advisor.recommend.texts import Weighed, of_each_shape, without_paths
 from grebe.advisor.recommend.views import views_of
 from grebe.errors import InvalidConfig, InvalidIndex, InvalidStatement
 from tests.spark.served import Served, serving
@@ -146,23 +147,48 @@ def test_scans_of_an_event_log_are_advised_on(served: Served, lake_folder: Path,
 
 
 def test_views_are_made_of_queries_that_group() -> None:
-    stored = views_of(
-        [
-            "SELECT town, sum(price) AS s FROM sales JOIN shops ON shop = nr WHERE day = DATE '2022-01-01' GROUP BY town",
-            "SELECT town, count(*) FROM sales JOIN shops ON shop = nr GROUP BY 1 ORDER BY 2 LIMIT 3",
-            "SELECT price FROM sales",
-            "SELECT count(DISTINCT price) FROM sales",
-            "SELECT sum(price) FROM sales LEFT JOIN shops ON shop = nr",
-            "SELECT sum(x) FROM (SELECT price AS x FROM sales)",
-            "not SQL at all (",
-        ]
-    )
-    assert [(one.sql, one.queries) for one in stored] == [
+    day = "SELECT town, sum(price) AS s FROM sales JOIN shops ON shop = nr WHERE day = DATE '2022-01-01' GROUP BY town"
+    texts = [
+        day,
+        "SELECT town, count(*) FROM sales JOIN shops ON shop = nr GROUP BY 1 ORDER BY 2 LIMIT 3",
+        "SELECT price FROM sales",
+        "SELECT count(DISTINCT price) FROM sales",
+        "SELECT sum(price) FROM sales LEFT JOIN shops ON shop = nr",
+        "SELECT sum(x) FROM (SELECT price AS x FROM sales)",
+        "not SQL at all (",
+    ]
+    stored = views_of([(text, 1.5) for text in texts])
+    assert [(one.sql, one.weight, one.example) for one in stored] == [
         (
             "SELECT town AS k0, day AS k1, SUM(price) AS m0, COUNT(*) AS m1 FROM sales JOIN shops ON shop = nr GROUP BY town, day",
-            2,
+            3.0,
+            day,
         )
     ]
+
+
+def test_of_queries_that_differ_only_in_their_values_some_stand_for_all() -> None:
+    points = [Weighed(f"SELECT * FROM sales WHERE id = {n}", 1.0) for n in range(90)]
+    named = [Weighed(f"SELECT id FROM sales WHERE note = 'note; {n}'", 2.0) for n in range(5)]
+    often = Weighed("SELECT * FROM sales WHERE id = 1000", 100.0)
+    every = [*points, often, *named]
+    assert of_each_shape(every, 96) == every
+    found = of_each_shape(every, 16)
+    assert sum(one.weight for one in found) == pytest.approx(sum(one.weight for one in every))
+    assert {one.sql for one in found} >= {often.sql, *(one.sql for one in named)}
+    assert len(found) <= 16
+    assert sum(one.weight for one in found if one.sql == often.sql) == pytest.approx(100.0, rel=0.2)
+    assert [one.sql for one in of_each_shape(every, 1)] == [often.sql], (
+        "of shapes that are too many, those that weigh most"
+    )
+
+
+def test_paths_in_texts_are_named() -> None:
+    text = "SELECT 'parquet.`a/b`', t.`x` FROM parquet.`a/b` t JOIN PARQUET . `c/d` ON true -- parquet.`a/b`\nJOIN orc.`e/f`"
+    assert without_paths(text, lambda format, path: None if path == "c/d" else f"{format}_{path[0]}") == (
+        "SELECT 'parquet.`a/b`', t.`x` FROM parquet_a t JOIN PARQUET . `c/d` ON true -- parquet.`a/b`\nJOIN orc_e"
+    )
+    assert without_paths("SELECT 'open", lambda format, path: "x") == "SELECT 'open"
 
 
 def test_bad_workloads_are_refused(served: Served, tmp_path: Path) -> None:

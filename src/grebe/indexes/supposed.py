@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from grebe.indexes.kind import FILE_COLUMN, Facts
 from grebe.indexes.view.definition import Definition
 from grebe.log.entry import IndexSpec
 
+Made = TypeVar("Made")
 Numbers = npt.NDArray[np.int64]
 OF_A_FILE = 3_500
 """Bytes of a content file beside its rows, and of what the directory says of it."""
@@ -33,8 +34,10 @@ class Sample:
     facts: Facts
     files: int
     """Of the table."""
-    groups: Callable[[Definition], tuple[int, int]] | None = None
-    """How many groups the sampled rows have in a query, and how many rows it groups; None without Spark."""
+    groups: "Callable[[Definition], Groups] | None" = None
+    """What of the sampled rows a query groups; None without Spark."""
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Many kinds ask the same of the same columns."""
 
     def values(self, column: Chosen) -> pa.Array:
         found = self.rows[column.path[0]].combine_chunks()
@@ -42,8 +45,12 @@ class Sample:
 
     def order(self, column: Chosen) -> Numbers:
         """The rows as they lie if they are sorted by this column."""
-        order = pc.array_sort_indices(self.values(column), null_placement="at_start")
-        return np.asarray(order.to_numpy(), np.int64)
+
+        def sort() -> Numbers:
+            order = pc.array_sort_indices(self.values(column), null_placement="at_start")
+            return np.asarray(order.to_numpy(), np.int64)
+
+        return self._once(("order", column.path), sort)
 
     def ranks(self, column: Chosen) -> Numbers:
         """The place of each row among all, by this column."""
@@ -51,20 +58,57 @@ class Sample:
 
     def codes(self, columns: Sequence[Chosen]) -> Numbers:
         """Equal for rows that are equal in all of these columns."""
-        codes = np.zeros(self.rows.num_rows, np.int64)
-        for column in columns:
-            encoded = self.values(column).dictionary_encode("encode")
-            own = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
-            codes = np.unique(codes * (len(encoded.dictionary) + 1) + own, return_inverse=True)[1].astype(np.int64)
-        return codes
+        if not columns:
+            return np.zeros(self.rows.num_rows, np.int64)
+
+        def encode() -> Numbers:
+            encoded = self.values(columns[-1]).dictionary_encode("encode")
+            own: Numbers = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
+            if len(columns) == 1:
+                return own
+            before = self.codes(columns[:-1])
+            return np.unique(before * (len(encoded.dictionary) + 1) + own, return_inverse=True)[1].astype(np.int64)
+
+        return self._once(("codes", *(column.path for column in columns)), encode)
 
     def distinct(self, columns: Sequence[Chosen]) -> float:
         """How many different values the table has, about."""
-        counts = np.unique(self.codes(columns), return_counts=True)[1]
-        return scaled(len(counts), int((counts == 1).sum()), self.rows.num_rows, self.facts.rows)
+        found, once = self._counted(columns)
+        return scaled(found, once, self.rows.num_rows, self.facts.rows)
 
     def distinct_in_sample(self, columns: Sequence[Chosen]) -> int:
-        return len(np.unique(self.codes(columns)))
+        return self._counted(columns)[0]
+
+    def grouped_by(self, columns: Sequence[Chosen]) -> "Groups":
+        return Groups(*self._counted(columns), self.rows.num_rows, self.rows.num_rows)
+
+    def _counted(self, columns: Sequence[Chosen]) -> tuple[int, int]:
+        """Different values of the sample, and those of them that it has once."""
+
+        def count() -> tuple[int, int]:
+            codes = self.codes(columns)
+            counts = np.bincount(codes) if len(codes) else np.zeros(0, np.int64)
+            return int((counts > 0).sum()), int((counts == 1).sum())
+
+        return self._once(("counts", *(column.path for column in columns)), count)
+
+    def _once(self, key: Any, make: Callable[[], Made]) -> Made:
+        if key not in self._known:
+            self._known[key] = make()
+        found: Made = self._known[key]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Of sampled rows in a query that groups them."""
+
+    found: int
+    once: int
+    """Of these, those with a single row."""
+    rows: int
+    """That are grouped: a join may make more of the sampled ones, a condition fewer."""
+    sampled: int
 
 
 def scaled(found: int, once: int, sampled: int, rows: float) -> float:

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grebe.advisor.measured.scales import pace_of
 from grebe.advisor.recommend.events import queries_in_events
 from grebe.advisor.recommend.recommending import recommend, texts_of
 from grebe.advisor.recommend.replay import replayed
 from grebe.advisor.recommend.suggestion import Suggestions
 from grebe.advisor.what_if.answer import WhatIf
 from grebe.advisor.what_if.asking import what_if
-from grebe.advisor.workload.observed import from_table
+from grebe.advisor.workload.observed import Observed, from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.advisor.workload.record import RECORDER
 from grebe.config import SPARK_PREFIX, Config
@@ -22,7 +23,7 @@ from grebe.planner.explain import Explanation
 from grebe.planner.explain_text import Actual
 from grebe.planner.prices import Prices
 from grebe.planner.reasons import Code, Reason
-from grebe.session.advice import named_tables
+from grebe.session.advice import named_tables, paths_as_views
 from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
 from grebe.session.statements import answer
@@ -70,7 +71,15 @@ class Lake:
     ) -> LakeTable:
         """A path, a name of the catalog, or a DataFrame that reads one table. `location`: where its indexes lie, if not beside."""
         return LakeTable(
-            self._session, source, format, options, location, self._config, self._spark.changed, self._spark.heard
+            self._session,
+            source,
+            format,
+            options,
+            location,
+            self._config,
+            self._spark.changed,
+            self._spark.heard,
+            self._suggested,
         )
 
     def tables(self) -> list[str]:
@@ -156,13 +165,29 @@ class Lake:
         with a weight; the path of an event log of Spark's; None: the queries that were recorded. `budget`: of bytes, as a number,
         `"10GB"`, or a share of the tables, `"20%"`; `most`: so many indexes; `build_seconds`: for building them all. `objective`:
         `time`, `space` (as few bytes as save nearly as much) or `money`. Nothing is built or written."""
-        with named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named:
+        with (
+            named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named,
+            paths_as_views(self._session) as spelled,
+        ):
+            pace = 1.0
             if workload is None:
-                queries = replayed(from_table(self._recorded().queries()), named)
+                observed = from_table(self._recorded().queries())
+                queries, pace = replayed(observed, named), pace_of(observed)
             else:
                 queries = queries_in_events(workload) if isinstance(workload, str) else texts_of(workload)
             opened = self._opened_for_advice
-            return recommend(self._spark, queries, opened, budget, most, build_seconds, objective)
+            return recommend(self._spark, queries, opened, spelled, budget, most, build_seconds, objective, pace=pace)
+
+    def _suggested(self, table: str, observed: Sequence[Observed], bytes: float) -> Suggestions:
+        """Indexes of one table for these queries, within so many bytes."""
+        with (
+            named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named,
+            paths_as_views(self._session) as spelled,
+        ):
+            queries = replayed(observed, named)
+            budget = None if bytes == float("inf") else int(bytes)
+            opened, pace = self._opened_for_advice, pace_of(observed)
+            return recommend(self._spark, queries, opened, spelled, budget, only=table, pace=pace)
 
     def _opened_for_advice(self, name: str) -> tuple[SparkSource, Place]:
         """With the log that queries go by, wherever it lies."""

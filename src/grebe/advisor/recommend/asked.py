@@ -1,29 +1,17 @@
 """The queries that advice is given for, as the planner sees them, each with its weight."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from grebe.planner.query import Aggregate, Join, Node, Project, Query, Relation
 from grebe.planner.shapes import every_node
 from grebe.predicate.tree import Path
-
-_FEW = 400
-"""Different queries that are looked at one by one; of more, those that weigh most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     query: Query
     weight: float
-
-
-def heaviest(asked: Sequence[Asked], most: int = _FEW) -> list[Asked]:
-    """Those that weigh most, weighed so that they stand for all."""
-    if len(asked) <= most:
-        return list(asked)
-    kept = sorted(asked, key=lambda one: -one.weight)[:most]
-    scale = sum(one.weight for one in asked) / max(1e-9, sum(one.weight for one in kept))
-    return [replace(one, weight=one.weight * scale) for one in kept]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grebe.advisor.recommend.recommending import Weighed
+from grebe.advisor.recommend.texts import Weighed
 from grebe.errors import InvalidStatement
 
 _STARTED = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"

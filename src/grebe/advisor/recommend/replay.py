@@ -6,7 +6,7 @@ Of queries that differ only in their values a few stand for all.
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from grebe.advisor.recommend.recommending import Weighed
+from grebe.advisor.recommend.texts import Weighed
 from grebe.advisor.workload.observed import Joined, Observed, Scan
 from grebe.errors import GrebeError
 from grebe.predicate.codec import from_json

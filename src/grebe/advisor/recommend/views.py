@@ -16,8 +16,10 @@ _MOST_KEYS, _MOST_MEASURES = 6, 12
 @dataclass(frozen=True, slots=True)
 class StoredQuery:
     sql: str
-    queries: int
-    """That it may answer."""
+    weight: float
+    """Of the queries that it may answer."""
+    example: str
+    """One of them."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,15 @@ class _Shape:
     """Conditions that are not about constants."""
     keys: tuple[str, ...]
     measures: tuple[str, ...]
+    text: str
+    weight: float
 
 
-def views_of(texts: Sequence[str]) -> list[StoredQuery]:
+def views_of(queries: Sequence[tuple[str, float]]) -> list[StoredQuery]:
+    """Of SQL texts with their weights."""
     merged: dict[tuple[str, tuple[str, ...]], list[_Shape]] = defaultdict(list)
-    for text in texts:
-        shape = _shape(text)
+    for text, weight in queries:
+        shape = _shape(text, weight)
         if shape is not None:
             merged[shape.source, shape.kept].append(shape)
     found = []
@@ -45,7 +50,8 @@ def views_of(texts: Sequence[str]) -> list[StoredQuery]:
             columns += [f"{sql} AS m{place}" for place, sql in enumerate(measures)]
             where = f" WHERE {' AND '.join(kept)}" if kept else ""
             group = f" GROUP BY {', '.join(keys)}" if keys else ""
-            found.append(StoredQuery(f"SELECT {', '.join(columns)} {source}{where}{group}", len(some)))
+            sql = f"SELECT {', '.join(columns)} {source}{where}{group}"
+            found.append(StoredQuery(sql, sum(shape.weight for shape in some), some[0].text))
     return found
 
 
@@ -65,7 +71,7 @@ def _alike(shapes: Sequence[_Shape]) -> list[list[_Shape]]:
     return groups
 
 
-def _shape(text: str) -> _Shape | None:
+def _shape(text: str, weight: float) -> _Shape | None:
     """None for what no view stores."""
     import sqlglot
     from sqlglot import expressions as e
@@ -99,7 +105,7 @@ def _shape(text: str) -> _Shape | None:
     every = list(dict.fromkeys([*keys, *asked]))
     if len(every) > _MOST_KEYS or len(measures) > _MOST_MEASURES:
         return None
-    return _Shape(source, tuple(sorted(kept)), tuple(every), tuple(sorted(measures)))
+    return _Shape(source, tuple(sorted(kept)), tuple(every), tuple(sorted(measures)), text, weight)
 
 
 def _key(key: Any, columns: Sequence[Any], aliases: dict[str, Any]) -> str:

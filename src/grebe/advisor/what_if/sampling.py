@@ -13,7 +13,7 @@ from grebe.files import FileList
 from grebe.formats import DataFile, Reading
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.indexes.kind import FILE_COLUMN
-from grebe.indexes.supposed import Sample
+from grebe.indexes.supposed import Groups, Sample
 from grebe.indexes.view.build import rows_of
 from grebe.indexes.view.definition import Definition
 from grebe.maintenance.facts import data_files, facts_of, spread_over
@@ -40,7 +40,7 @@ def sample_of(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32],
             rows = _from_parquet(source, data_files(files.take(places), store), ids[places], names)
         except (GrebeError, pa.ArrowException, KeyError):  # not Parquet, or such as only Spark reads
             rows = _from_spark(source, files, ids, names)
-    return Sample(rows, facts, len(files), _groups_in(source, files, ids))
+    return Sample(rows, facts, len(files), _groups_in(source, files, ids, facts.rows))
 
 
 def _empty(reading: Reading, names: list[str]) -> pa.Table:
@@ -82,22 +82,27 @@ def _from_spark(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32
 
 
 def _groups_in(
-    source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32]
-) -> Callable[[Definition], tuple[int, int]]:
+    source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], rows_of_all: int
+) -> Callable[[Definition], Groups]:
     """Counted by Spark in the first rows of a few files, for only Spark knows what a view's query means."""
 
-    def count(definition: Definition) -> tuple[int, int]:
+    def count(definition: Definition) -> Groups:
         from pyspark.sql import functions
 
         places = spread_over(len(files), _SPARK_FILES)
         if not len(places):
-            return 0, 0
-        some = source.frame(files.take(places), ids[places]).limit(_ROWS)
+            return Groups(0, 0, 0, 0)
+        taken = files.take(places)
+        some = source.frame(taken, ids[places]).limit(_ROWS)
         derived = rows_of(definition, some, [frame_of_base(source.session, one) for one in definition.bases[1:]])
         rows = functions.sum("count_of_rows") if definition.grouped else functions.count(functions.lit(1))
         keys = [functions.col("`" + key.name.replace("`", "``") + "`") for key in definition.keys]
         distinct = functions.approx_count_distinct(functions.xxhash64(*keys)) if keys else functions.lit(1)
         (found,) = derived.agg(distinct, rows).collect()
-        return int(found[0] or 0), int(found[1] or 0)
+        groups, grouped = int(found[0] or 0), int(found[1] or 0)
+        # How many groups were met once is not known; that it is their share of the rows is the cautious guess.
+        once = min(groups, round(groups * groups / max(1, grouped)))
+        sampled = min(_ROWS, round(rows_of_all * taken.total_bytes / max(1, files.total_bytes)))
+        return Groups(groups, once, grouped, sampled)
 
     return count

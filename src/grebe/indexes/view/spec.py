@@ -39,6 +39,9 @@ class View(StandsIn):
         if not self.query or not (isinstance(self.query, str | Definition) or hasattr(self.query, "_jdf")):
             raise InvalidIndex(f"view {self.name}: give its query as SQL or as a DataFrame", detail="QUERY")
 
+    def __repr__(self) -> str:
+        return f"View({self.name!r}, {(self.query.text if isinstance(self.query, Definition) else self.query)!r})"
+
     @property
     def definition(self) -> Definition | None:
         return self.query if isinstance(self.query, Definition) else None
