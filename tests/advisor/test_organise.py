@@ -132,7 +132,7 @@ def test_a_small_budget_takes_a_part(served: Served, rides: Path) -> None:
     whole = table.organise(dry_run=True)
     part = table.organise(budget=whole.bytes // 4)
     made = table.index("layout")
-    assert made.bytes <= whole.bytes // 4 * 1.3
+    assert made.bytes <= whole.bytes // 4
     assert part.bytes <= whole.bytes // 4
     served.same("SELECT sum(fare) FROM rides WHERE day >= DATE '2022-12-24' AND lon > 2", "layout")
     with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_BUDGET\].*too small for any layout"):

@@ -73,6 +73,15 @@ def test_what_makes_an_index_smaller_is_never_refused() -> None:
     assert bytes_of(log.state) == 60
 
 
+def test_a_budget_may_be_for_one_index_whatever_others_take() -> None:
+    log = _log()
+    _create(log, "other", 900, Purpose())
+    _create(log, "own", 90, Purpose(most_bytes=100, budgeted=("own",)))
+    with pytest.raises(Conflict):
+        _create(log, "next", 101, Purpose(most_bytes=100, budgeted=("next",)))
+    assert bytes_of(log.state, (), ["own"]) == 90
+
+
 def test_the_reason_stands_in_the_history() -> None:
     log = _log()
     _create(log, "one", 90, Purpose("40 queries ask for it"))

@@ -118,12 +118,15 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Of an operation that somebody wants for a reason. `most_bytes`: all indexes of the table together never take more."""
+    """Of an operation that somebody wants for a reason."""
 
     why: str = ""
     predicted: Mapping[str, Prediction] = field(default_factory=dict)
     """Of indexes that it makes."""
     most_bytes: int | None = None
+    """What indexes of the table may take together."""
+    budgeted: tuple[str, ...] = ()
+    """Those that this is for; none: all."""
 
 
 NO_PURPOSE = Purpose()

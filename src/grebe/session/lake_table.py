@@ -1,18 +1,21 @@
 """A table in a Spark session: the verbs on its indexes, one line each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
+from grebe.advisor.auto.deciding import Tended, auto
+from grebe.advisor.auto.report import AutoReport
+from grebe.advisor.measured.predictions import Predictions, predictions_of
 from grebe.advisor.organise.in_place import OrganisedInPlace, organise_in_place
 from grebe.advisor.organise.learned import columns_asked
 from grebe.advisor.organise.organising import Organised, Organising, organise
-from grebe.advisor.what_if.suppose import cores_of, ground_of
-from grebe.advisor.workload.observed import from_table
+from grebe.advisor.recommend.suggestion import Suggestions
+from grebe.advisor.what_if.suppose import columns_read, cores_of, ground_of, imagined_on
+from grebe.advisor.workload.observed import Observed, from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
-from grebe.errors import IndexNotFound
+from grebe.errors import GrebeError, IndexNotFound, Unsupported
 from grebe.files import FileIds, canonical_uri
 from grebe.formats import Reading
 from grebe.indexes.faults import Report
@@ -20,9 +23,10 @@ from grebe.indexes.kind import Kind
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes, no_indexes
-from grebe.log.entry import Keep
+from grebe.log.entry import NO_PURPOSE, Keep, Prediction, Purpose
 from grebe.log.registration import Registry
 from grebe.log.snapshot import history
+from grebe.log.states import ACTIVE, TableState
 from grebe.maintenance.cancel import cancel
 from grebe.maintenance.create import create
 from grebe.maintenance.delete import delete, restore
@@ -49,6 +53,10 @@ if TYPE_CHECKING:
 
 Changed = Callable[[str, str | None], None]
 """Told of a table's URI and of its location= after each commit, so that queries look at the log again."""
+Suggests = Callable[[str, Sequence[Observed], float], Suggestions]
+"""Indexes of the table at a URI that would help these queries, within so many bytes."""
+SHARE = 0.4
+"""Of the rows of a layout, what is written anew at the most."""
 # Their files do not say how they are to be read, so a path without options means: as when the first index was created.
 _READ_AS_RECORDED = ("csv", "json")
 
@@ -66,8 +74,10 @@ class LakeTable:
         config: Config | None = None,
         changed: Changed = lambda table, location: None,
         heard: Callable[[], object] = lambda: None,
+        suggests: "Suggests | None" = None,
     ) -> None:
         """`heard` waits until all is known of queries that have run."""
+        self._suggests = suggests
         self._session = session
         self._config = config or Config.load({})
         self._location = None if location is None else canonical_uri(location)
@@ -94,17 +104,31 @@ class LakeTable:
 
     def create(self, *kinds: Kind, replace: bool = False) -> list[IndexInfo]:
         """Creates indexes, in one commit: all of them, or none. `replace`: those of the same name are replaced."""
-        log = create(self._newest(), self._place, kinds, replace, self._config.heartbeat_seconds)
+        predicted = self._predicted(kinds) if self._config.record_workload else {}
+        return self._created(kinds, replace, Purpose(predicted=predicted))
+
+    def _created(self, kinds: Sequence[Kind], replace: bool, purpose: Purpose) -> list[IndexInfo]:
+        log = create(self._newest(), self._place, kinds, replace, self._config.heartbeat_seconds, purpose)
         return self._committed(log, [kind.name for kind in kinds])
+
+    def _predicted(self, kinds: Sequence[Kind]) -> dict[str, Prediction]:
+        """What building them will take, so that it can be told how right that was."""
+        source = self._newest()
+        try:
+            ground = ground_of(source, self._place, lambda roots: (), columns_read(source, kinds))
+            return {one.kind.name: one.prediction for one in imagined_on(ground, kinds, cores_of(self._session))}
+        except GrebeError:
+            return {}  # whatever is wrong with them, building says it better
 
     def refresh(self, *names: str, mode: str = "incremental") -> list[IndexInfo]:
         """Brings these indexes (all, if none is named) up to the table as it is now, in one commit."""
-        log = self._place.find() if not names else self._place.existing()
-        if log is None:
+        if not names and self._place.find() is None:
             return []
-        return self._committed(
-            log, refresh(self._newest(), log, names, mode, self._config.heartbeat_seconds, self._keep)
-        )
+        return self._refreshed(names, mode, NO_PURPOSE)
+
+    def _refreshed(self, names: Sequence[str], mode: str, purpose: Purpose) -> list[IndexInfo]:
+        log, seconds = self._place.existing(), self._config.heartbeat_seconds
+        return self._committed(log, refresh(self._newest(), log, names, mode, seconds, self._keep, purpose))
 
     def optimize(self, *names: str, mode: str = "quick") -> list[IndexInfo]:
         """Lays the content of these indexes (all, if none is named) out anew: `quick` merges small runs, `full` all of them. Gives
@@ -197,7 +221,7 @@ class LakeTable:
         budget: object = None,
         *,
         name: str = "layout",
-        share: float = 0.4,
+        share: float = SHARE,
         in_place: bool = False,
         dry_run: bool | None = None,
     ) -> Organised | OrganisedInPlace:
@@ -211,6 +235,12 @@ class LakeTable:
             told = organise_in_place(self._newest(), from_table(self._observed()), budget, dry_run is not False)
             self._changed()
             return told
+        return self._organised(budget, name, share, bool(dry_run))
+
+    def _organised(
+        self, budget: object, name: str, share: float, dry_run: bool, within: Purpose | None = None
+    ) -> Organised:
+        """`within`: only where it is due, and for this purpose."""
         source = self._newest()
         log = self._place.find()
         known = None if log is None else log.state.indexes.get(name)
@@ -219,15 +249,54 @@ class LakeTable:
         if known is not None:
             columns |= kind_of(name, known.spec).reads(known.spec)
         ground = ground_of(source, self._place, lambda roots: (), columns)
-        makes = partial(self.create, replace=known is not None)
-        table = Organising(ground, known, makes, self._rewritten, cores_of(self._session))
-        return organise(table, observed, name, budget, share, bool(dry_run))
+        table = Organising(
+            ground,
+            known,
+            lambda kind, purpose: self._created([kind], known is not None, within or purpose),
+            lambda name, chosen, purpose: self._rewritten(name, chosen, within or purpose),
+            cores_of(self._session),
+        )
+        return organise(table, observed, name, budget, share, dry_run, within is not None)
 
-    def _rewritten(self, name: str, chosen: Chosen) -> bool:
+    def _rewritten(self, name: str, chosen: Chosen, purpose: Purpose) -> bool:
         log = self._place.existing()
-        written = reorganise(self._newest(), log, name, chosen, self._config.heartbeat_seconds, self._keep)
+        written = reorganise(self._newest(), log, name, chosen, self._config.heartbeat_seconds, self._keep, purpose)
         self._changed()
         return written
+
+    def auto(self, budget: object = None, *, dry_run: bool = True) -> AutoReport:
+        """Looks after the table's indexes by itself: drops those of its own that do not pay, refreshes, lays out anew, and builds
+        what would have paid for itself by the recorded queries, all indexes together within `budget` (bytes, `"10GB"`, or a share
+        of the table, `"20%"`). Only says what it would do unless `dry_run=False` is given."""
+        if self._suggests is None:
+            raise Unsupported(
+                "auto plans queries: open the table by grebe.attach(spark).table(...)", detail="NOT_ATTACHED"
+            )
+        observed, suggests = from_table(self._observed()), self._suggests
+        table = Tended(
+            self.uri,
+            self._newest().files().total_bytes,
+            lambda: TableState() if (log := self._place.find()) is None else log.reload().state,
+            self.indexes,
+            observed,
+            lambda bytes: suggests(self.uri, observed, bytes),
+            lambda kind, purpose: self._created([kind], False, purpose),
+            lambda names, purpose: self._refreshed(names, "incremental", purpose),
+            lambda name, purpose: self._organised(None, name, SHARE, dry_run, purpose),
+            self._dropped,
+        )
+        return auto(table, budget, dry_run)
+
+    def _dropped(self, name: str, purpose: Purpose) -> None:
+        log = self._place.existing()
+        if log.reload().state.indexes[name].state == ACTIVE:
+            delete(log, name, self._config.heartbeat_seconds, purpose)
+        self.vacuum(name)
+
+    def predictions(self) -> Predictions:
+        """Predicted beside measured: of every index whose building was predicted, and of recorded queries that used an index."""
+        log = self._place.find()
+        return predictions_of(None if log is None else log.state, from_table(self._observed()))
 
     def _observed(self) -> "pa.Table":
         self._heard()

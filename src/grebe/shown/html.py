@@ -54,6 +54,11 @@ def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
     return f'<div style="display:flex;gap:12px;flex-wrap:wrap">{columns}</div>'
 
 
+def beside(*parts: str) -> str:
+    """As many in a row as there is room for."""
+    return f'<div style="display:flex;gap:12px;flex-wrap:wrap">{"".join(parts)}</div>'
+
+
 def folded(summary: str, inner: str) -> str:
     """Shown once it is clicked."""
     return f'<details style="margin-top:8px"><summary>{escape(summary)}</summary>{inner}</details>'

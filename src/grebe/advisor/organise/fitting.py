@@ -31,8 +31,12 @@ class Fitted:
     reason: str
 
 
-def fitted(ground: Ground, queries: Sequence[Query], budget: float, name: str, cores: int) -> Fitted:
-    """That which serves most queries, and of such the smallest. Raises `InvalidConfig` where nothing fits."""
+def fitted(
+    ground: Ground, queries: Sequence[Query], budget: float, name: str, cores: int, margin: float = 1.0
+) -> Fitted:
+    """That which serves most queries, and of such the smallest, by predictions that take at most `margin` of the budget. Raises
+    `InvalidConfig` where nothing fits."""
+    most = budget * margin
     least: float | None = None
     best: Fitted | None = None
     for covered in _COVERED:
@@ -41,13 +45,13 @@ def fitted(ground: Ground, queries: Sequence[Query], budget: float, name: str, c
         if one is None:
             continue
         least = one.bytes if least is None else min(least, float(one.bytes))
-        if one.bytes <= budget:
+        if one.bytes <= most:
             reason = f"{len(columns)} columns, which {served:.0%} of the queries read"
             best = _better(best, Fitted(one, served, reason))
         elif best is None:
-            for region, share in _regions(ground, queries, columns, budget / one.bytes):
+            for region, share in _regions(ground, queries, columns, most / one.bytes):
                 part = _imagined(ground, queries, columns, region, name, cores)
-                if part is not None and part.bytes * share <= budget:
+                if part is not None and part.bytes * share <= most:
                     reason = f"rows with {to_sql(region)}, which {share:.0%} of the rows are"
                     asked = _served(queries, columns, region)
                     best = _better(best, Fitted(_scaled(part, share), asked, reason))

@@ -2,39 +2,66 @@
 most for each row that is written."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from grebe.advisor.budget import budget_bytes
-from grebe.advisor.organise.fitting import fitted
+from grebe.advisor.organise.drawing import drawn
+from grebe.advisor.organise.fitting import Fitted, fitted
 from grebe.advisor.organise.learned import Query, queries_on, require_some
+from grebe.advisor.organise.regret import Regret, regret_of, shares_anew
+from grebe.advisor.what_if.imagined import imagine, seconds_to_read
 from grebe.advisor.what_if.suppose import Ground
 from grebe.advisor.workload.observed import Observed
+from grebe.clock import SYSTEM
 from grebe.errors import Conflict, InvalidIndex, WrongState
 from grebe.indexes.content.shape import Shape, shape_of
 from grebe.indexes.kind import Kind
 from grebe.indexes.layout.build import leaf_share
 from grebe.indexes.layout.drift import Benefit, affordable, benefits, grafted
-from grebe.indexes.layout.learn import learn
 from grebe.indexes.layout.shares import expected_share
 from grebe.indexes.layout.spec import Layout
 from grebe.indexes.layout.tree import Tree, route, tree_of
 from grebe.indexes.layout.workload import Query as Asked
-from grebe.log.entry import ContentFile, IndexSpec
+from grebe.indexes.registry import kind_of
+from grebe.log.budget import OVER_BUDGET
+from grebe.log.entry import ContentFile, IndexSpec, Prediction, Purpose
 from grebe.log.states import ACTIVE, IndexState
 from grebe.maintenance.runs import runs_of
 from grebe.planner.explain_text import size_text
 from grebe.predicate.about import renamed
 from grebe.predicate.text import to_sql
 from grebe.predicate.tree import columns_of
+from grebe.shown import html
 
 _WORTH = 0.1
 """Of what queries read now: a layout that saves less stays as it is."""
+_MARGINS = (0.95, 0.75, 0.5)
+"""Of the budget, what a prediction may take at the first try, and at the next ones."""
+_ORGANISED = "organised_ms"
+"""The property that says when rows were laid out anew."""
 _SERVED = 0.8
 """Of the queries, by weight: a layout that can answer fewer is made anew."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Drawing:
+    """What pictures of a layout need."""
+
+    sample: pa.Table
+    queries: Sequence[Asked]
+    before: Tree | None
+    after: Tree
+
+    def pictures(self, columns: tuple[str, str] | None) -> tuple[str, str]:
+        before, after = (
+            drawn(tree, self.sample, self.queries, columns, title)
+            for tree, title in ((self.before, "before"), (self.after, "after"))
+        )
+        return before, after
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +78,23 @@ class Organised:
     read_after: float
     rewritten: float
     reason: str
+    regret: Regret | None = None
+    """What the queries since the last reorganisation have lost, of a layout that was there."""
+    drawing: Drawing | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("regret", "drawing")}
+        lost = {} if self.regret is None else {"lost_seconds": self.regret.lost, "price_seconds": self.regret.price}
+        return {**plain, **lost}
+
+    def pictures(self, columns: tuple[str, str] | None = None) -> tuple[str, str]:
+        """SVG of the layout before and after: its parts over two columns (those that queries constrain most, unless they are
+        given), with what the queries ask for as boxes."""
+        return ("", "") if self.drawing is None else self.drawing.pictures(columns)
+
+    def _repr_html_(self) -> str:
+        lost = "" if self.regret is None else self.regret.picture()
+        return html.block(html.paragraph(str(self)), html.beside(*self.pictures()), lost)
 
     def __str__(self) -> str:
         read = f"queries read {self.read_after:.1%} of the rows in place of {self.read_before:.1%}"
@@ -70,15 +111,22 @@ class Organising:
     ground: Ground
     index: IndexState | None
     """The index of that name as it is."""
-    create: Callable[[Kind], object]
-    rewrite: Callable[[str, Callable[[IndexState], tuple[IndexSpec, Sequence[ContentFile]]]], bool]
+    create: Callable[[Kind, Purpose], object]
+    rewrite: Callable[[str, Callable[[IndexState], tuple[IndexSpec, Sequence[ContentFile]]], Purpose], bool]
     cores: int
 
 
 def organise(
-    table: Organising, observed: Sequence[Observed], name: str, budget: object, share: float, dry_run: bool
+    table: Organising,
+    observed: Sequence[Observed],
+    name: str,
+    budget: object,
+    share: float,
+    dry_run: bool,
+    when_due: bool = False,
 ) -> Organised:
-    """`share`: of the rows that are written at the most, where a layout is there already."""
+    """`share`: of the rows that are written at the most, where a layout is there already. `when_due`: that is left as it is until
+    queries have lost as much by it as writing takes."""
     ground, index = table.ground, table.index
     queries = queries_on(observed, ground.uri, ground.source.reading)
     require_some(queries, ground.uri)
@@ -90,31 +138,44 @@ def organise(
     if index is not None and index.state == ACTIVE:
         there = _There(index, ground)
         if there.served(queries) >= _SERVED:
-            return there.reorganised(table, queries, share, dry_run)
+            return there.reorganised(table, queries, observed, share, most, dry_run, when_due)
     return _made(table, queries, name, most, dry_run)
 
 
 def _made(table: Organising, queries: Sequence[Query], name: str, most: float, dry_run: bool) -> Organised:
-    found = fitted(table.ground, queries, most, name, table.cores)
-    kind = found.imagined.kind
-    layout = _Imagined(found.imagined.spec, table.ground)
-    before, after = 1.0, layout.read(queries)
-    done = "created" if table.index is None else "replaced"
-    if not dry_run:
+    """Of what turns out larger than was predicted, and than the budget, nothing is kept: something smaller is made."""
+    for margin in _MARGINS:
+        found = fitted(table.ground, queries, most, name, table.cores, margin)
+        made = _told(table, queries, name, found)
+        if dry_run:
+            return made
         try:
-            table.create(kind)
+            table.create(found.imagined.kind, _purpose(found.reason, most, name, found.imagined.prediction))
         except (Conflict, WrongState) as busy:
-            return Organised(
-                table.ground.uri,
-                name,
-                "left",
-                found.imagined.bytes,
-                before,
-                before,
-                0.0,
-                f"somebody is at it ({busy.code})",
-            )
-    return Organised(table.ground.uri, name, done, found.imagined.bytes, before, after, 1.0, found.reason)
+            over = busy.code == OVER_BUDGET
+            if over and margin > _MARGINS[-1]:
+                continue
+            reason = f"{'it took more than was predicted' if over else 'somebody is at it'} ({busy.code})"
+            return replace(made, done="left", read_after=made.read_before, rewritten=0.0, reason=reason, drawing=None)
+        return made
+    raise AssertionError("unreachable")
+
+
+def _told(table: Organising, queries: Sequence[Query], name: str, found: Fitted) -> Organised:
+    layout = _Imagined(found.imagined.spec, table.ground)
+    done = "created" if table.index is None else "replaced"
+    drawing = Drawing(layout.sample, layout.asked(queries), None, layout.tree)
+    size, after = found.imagined.bytes, layout.read(queries)
+    return Organised(table.ground.uri, name, done, size, 1.0, after, 1.0, found.reason, drawing=drawing)
+
+
+def _purpose(why: str, most: float, name: str, predicted: Prediction | None = None) -> Purpose:
+    return Purpose(
+        f"organise: {why}",
+        {} if predicted is None else {name: predicted},
+        None if most == float("inf") else int(most),
+        (name,),
+    )
 
 
 class _Imagined:
@@ -160,14 +221,28 @@ class _There(_Imagined):
         whole = sum(one.weight for one in queries)
         return sum(one.weight for one in queries if one.columns <= self.kept) / whole
 
-    def reorganised(self, table: Organising, queries: Sequence[Query], share: float, dry_run: bool) -> Organised:
+    def reorganised(
+        self,
+        table: Organising,
+        queries: Sequence[Query],
+        observed: Sequence[Observed],
+        share: float,
+        most: float,
+        dry_run: bool,
+        when_due: bool,
+    ) -> Organised:
         before = self.read(queries)
         asked = self.asked(queries)
-        best = self._learned_anew(asked)
+        anew = shares_anew(self.sample, asked, self.leaf_rows)
+        best = float(np.average(anew, weights=[one.weight for one in asked])) if asked else 1.0
         size = sum(file.size for file in self.index.content)
+        left = Organised(self.uri, self.index.name, "nothing", size, before, before, 0.0, "")
         if before - best < _WORTH * before:
-            reason = f"a layout made anew would read {best:.1%}"
-            return Organised(self.uri, self.index.name, "nothing", size, before, before, 0.0, reason)
+            return replace(left, reason=f"a layout made anew would read {best:.1%}")
+        regret = self._regret(table, observed, share)
+        if when_due and not regret.is_due:
+            lost = f"queries have lost {regret.lost:,.1f} s by it since, writing takes {regret.price:,.1f} s"
+            return replace(left, reason=lost, regret=regret)
         chosen = affordable(benefits(self.tree, self.sample, asked, self.leaf_rows), share)
         tree = grafted(self.tree, chosen)
         after = self.read(queries, tree)
@@ -178,28 +253,34 @@ class _There(_Imagined):
         if files and not dry_run:
             try:
                 table.rewrite(
-                    self.index.name, lambda index: (self._spec(index, tree, queries), self.files_of(index, chosen))
+                    self.index.name,
+                    lambda index: (self._spec(index, tree, queries), self.files_of(index, chosen)),
+                    _purpose(reason, most, self.index.name),
                 )
             except (Conflict, WrongState) as busy:
                 done, after, rows = "left", before, 0.0
                 reason = f"somebody is at it ({busy.code})"
-        return Organised(self.uri, self.index.name, done, size, before, after, rows, reason)
+        drawing = Drawing(self.sample, asked, self.tree, tree)
+        return Organised(self.uri, self.index.name, done, size, before, after, rows, reason, regret, drawing)
 
-    def _learned_anew(self, asked: Sequence[Asked]) -> float:
-        """What queries like these would read of a layout made anew: each half is told by a tree that is learned from the other, for
-        every tree fits the very queries best that it was learned from."""
-        halves = [asked[0::2], asked[1::2]]
-        if not all(halves):
-            return 1.0
-        read = 0.0
-        for own, other in (halves, halves[::-1]):
-            tree = learn(self.sample, other, self.leaf_rows)
-            read += float(np.array([one.weight for one in own]) @ expected_share(tree, self.sample, own))
-        return read / sum(one.weight for one in asked)
+    def _regret(self, table: Organising, observed: Sequence[Observed], share: float) -> Regret:
+        """By the queries since it was made or laid out anew."""
+        since = int(self.spec.properties.get(_ORGANISED, self.index.created_ms))
+        ground = table.ground
+        younger = queries_on([one for one in observed if one.at_ms > since], self.uri, ground.source.reading)
+        served = [one for one in younger if columns_of(one.predicate) <= {column.path for column in self.shape.on}]
+        asked = self.asked(served)
+        now = expected_share(self.tree, self.sample, asked)
+        lost = now - shares_anew(self.sample, asked, self.leaf_rows)
+        reading = seconds_to_read(ground.sample, self.kept) / max(1, table.cores)
+        kind = kind_of(self.index.name, self.spec)
+        whole = imagine(kind, self.spec, ground.sample, ground.covered, table.cores, ground.scales).build_seconds
+        return regret_of([(one.at_ms, one.weight) for one in served], lost, reading, whole * share)
 
     def _spec(self, index: IndexState, tree: Tree, queries: Sequence[Query]) -> IndexSpec:
         asked = [[to_sql(one.predicate), one.weight] for one in queries if one.columns <= self.kept]
-        return replace(index.spec, properties={**index.spec.properties, "tree": tree.text(), "queries": asked})
+        changed = {"tree": tree.text(), "queries": asked, _ORGANISED: SYSTEM.now_ms()}
+        return replace(index.spec, properties={**index.spec.properties, **changed})
 
     def files_of(self, index: IndexState, chosen: Sequence[Benefit]) -> list[ContentFile]:
         """Those whose rows are in these sub-trees, about: the files of a run follow the leaves."""

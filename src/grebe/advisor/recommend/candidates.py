@@ -13,6 +13,7 @@ from grebe.advisor.what_if.suppose import Ground
 from grebe.errors import InvalidIndex
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import Kind
+from grebe.indexes.layout.logged import Logged
 from grebe.indexes.layout.spec import Layout
 from grebe.indexes.lookup.spec import Lookup
 from grebe.indexes.sketches.bloom import Bloom
@@ -22,7 +23,7 @@ from grebe.indexes.zorder.spec import ZOrder
 from grebe.planner.implication import conjuncts
 from grebe.predicate.normalise import normalise
 from grebe.predicate.text import column_sql, to_sql
-from grebe.predicate.tree import TRUE, Column, Compare, In, Literal, Path, Predicate, opaque_terms
+from grebe.predicate.tree import TRUE, Column, Compare, In, Literal, Path, Predicate, columns_of, opaque_terms
 
 _MOST_KEYS = 8
 """Columns of a table that queries compare or join most; others get no index of their own."""
@@ -30,6 +31,8 @@ _UNIQUE = 50.0
 """A key with fewer rows a value is looked up, and not only laid out by."""
 _BOX = (2, 4)
 _LOGGED_ENOUGH = 30
+_USUAL = 0.7
+"""Of the queries with a condition, those that a layout of fewer columns is for."""
 
 
 @dataclass
@@ -44,6 +47,8 @@ class _Wanted:
     """By a column that queries compare, join or group by: all columns that those queries read."""
     predicates: Counter[Predicate] = field(default_factory=Counter)
     read: Counter[Path] = field(default_factory=Counter)
+    together: Counter[frozenset[Path]] = field(default_factory=Counter)
+    """Columns that a query reads under a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ def _note(wanted: _Wanted, use: Uses, weight: float) -> None:
     predicate = use.relation.predicate
     if predicate != TRUE and not opaque_terms(predicate):
         wanted.predicates[predicate] += weight  # type: ignore[assignment]
+        wanted.together[read | columns_of(predicate)] += weight  # type: ignore[assignment]
 
 
 def _of_table(ground: Ground, wanted: _Wanted) -> Iterable[Offered]:
@@ -114,10 +120,28 @@ def _of_table(ground: Ground, wanted: _Wanted) -> Iterable[Offered]:
         kind = ZOrder(_name("box", box), _sql(box), _sql(sorted(include - set(box))))
         yield _offer(ground, kind, f"conditions on {_said(box)} together")
     if sum(wanted.predicates.values()) >= _LOGGED_ENOUGH and compared:
-        queries = [(to_sql(predicate), float(weight)) for predicate, weight in wanted.predicates.items()]
-        others = _sql(sorted(wanted.read.keys() - compared))
-        layout = Layout("layout", queries, on=_sql(sorted(compared)), include=others)
-        yield _offer(ground, layout, f"{len(queries)} different conditions")
+        yield from _layouts(ground, wanted)
+
+
+def _layouts(ground: Ground, wanted: _Wanted) -> Iterable[Offered]:
+    """With all columns that the queries read, and with those that most of them do."""
+    every = frozenset(wanted.read)
+    for name, columns in (("layout", every), ("layout_usual", _usual(wanted.together))):
+        queries = [(one, weight) for one, weight in wanted.predicates.items() if columns_of(one) <= columns]
+        compared = {path for one, weight in queries for path in Logged(one, weight).compared}
+        if queries and compared and (name == "layout" or columns != every):
+            texts = [(to_sql(one), float(weight)) for one, weight in queries]
+            kind = Layout(name, texts, on=_sql(sorted(compared)), include=_sql(sorted(columns - compared)))
+            yield _offer(ground, kind, f"{len(queries)} different conditions")
+
+
+def _usual(together: Counter[frozenset[Path]]) -> frozenset[Path]:
+    chosen: frozenset[Path] = frozenset()
+    for columns, _ in together.most_common():
+        if sum(weight for some, weight in together.items() if some <= chosen) >= _USUAL * together.total():
+            break
+        chosen |= columns
+    return chosen
 
 
 def _coverings(ground: Ground, wanted: _Wanted, keys: tuple[Path, ...]) -> Iterable[Offered]:

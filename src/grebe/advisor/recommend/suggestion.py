@@ -6,6 +6,7 @@ from typing import Any
 
 from grebe.advisor.what_if.answer import BreakEven
 from grebe.indexes.kind import Kind
+from grebe.log.entry import Prediction
 from grebe.planner.explain_text import in_columns, size_text
 from grebe.shown import html
 
@@ -21,6 +22,8 @@ class Suggestion:
     predicted_gain: float
     break_even: BreakEven
     reasons: tuple[str, ...]
+    prediction: Prediction | None = None
+    """The same, for the log."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

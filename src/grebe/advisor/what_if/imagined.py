@@ -1,6 +1,7 @@
 """A kind and a sample of rows made into what the planner takes for an index: its copy with the sizes and bounds that it would have,
 its pruner with guesses in place of answers."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -125,9 +126,14 @@ def _bounds(place: int, sample: Sample, column: Chosen, supposed: Supposed, file
     }
 
 
+def seconds_to_read(sample: Sample, columns: Iterable[str]) -> float:
+    """All rows of the table, with these columns, by one core."""
+    return sample.facts.bytes_of([(name,) for name in columns]) / _MB / _READ_MB
+
+
 def _seconds(kind: Kind, spec: IndexSpec, sample: Sample, supposed: Supposed, cores: int) -> float:
     """To build it: reading the columns, sending the rows around, writing."""
-    read = sample.facts.bytes_of([(name,) for name in kind.reads(spec)]) / _MB / _READ_MB
+    read = seconds_to_read(sample, kind.reads(spec))
     write = supposed.bytes / _MB / _WRITE_MB
     send = supposed.rows / _SHUFFLE_ROWS if supposed.shuffled else 0.0
     return _BEGIN_SECONDS + (read + write + send) / max(1, cores)
