@@ -66,8 +66,8 @@ class Sample:
             own: Numbers = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
             if len(columns) == 1:
                 return own
-            before = self.codes(columns[:-1])
-            return np.unique(before * (len(encoded.dictionary) + 1) + own, return_inverse=True)[1].astype(np.int64)
+            pairs = self.codes(columns[:-1]) * (len(encoded.dictionary) + 1) + own
+            return np.asarray(np.unique(pairs, return_inverse=True)[1], np.int64)
 
         return self._once(("codes", *(column.path for column in columns)), encode)
 
