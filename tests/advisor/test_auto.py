@@ -26,7 +26,7 @@ from grebe.log.location import beside
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.session.lake_table import LakeTable
 from grebe.store.opening import open_store
-from tests.advisor.test_organise import boxes, rows
+from tests.advisor.test_organise import boxes, rows, sums
 from tests.spark.served import Served, serving
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _in_all(table: LakeTable) -> int:
 @pytest.mark.spark
 def test_indexes_come_and_go_by_themselves(served: Served, rides: Path) -> None:
     table = served.lake.table(str(rides))
-    asked = boxes(1, 12)
+    asked = sums(boxes(1, 12))
     _ask(served, rides, asked, 3_000)
     there = _files(rides.parent)
     told = table.auto("60%")
@@ -171,7 +171,7 @@ def test_indexes_come_and_go_by_themselves(served: Served, rides: Path) -> None:
     assert done.bytes_after == _in_all(table) <= most
     reasons = [text for entry in table.history() for text in entry.changes]
     assert any(text.startswith(f"create of {made[0]} begun: auto: saves") for text in reasons), reasons
-    for query in (*asked[:2], *boxes(2, 2)):
+    for query in (*asked[:2], *sums(boxes(2, 2))):
         assert served.same_rows(query).used
     assert {one.what for one in table.predictions()} >= {"bytes", "seconds", "milliseconds"}
 
@@ -194,7 +194,7 @@ def test_indexes_come_and_go_by_themselves(served: Served, rides: Path) -> None:
 def test_what_somebody_made_by_hand_stays_and_counts(served: Served, rides: Path) -> None:
     table = served.lake.table(str(rides))
     table.create(grebe.Covering("own", on="note", include=["lon", "lat", "day", "fare"]))
-    _ask(served, rides, boxes(1, 12), 3_000)
+    _ask(served, rides, sums(boxes(1, 12)), 3_000)
     report = table.auto(_in_all(table), dry_run=False)
     assert [one.name for one in table.indexes()] == ["own"], str(report)
     assert str(report).endswith("nothing to do")
@@ -204,7 +204,7 @@ def test_what_somebody_made_by_hand_stays_and_counts(served: Served, rides: Path
 
 @pytest.mark.spark
 def test_two_machines_at_once_keep_one_budget(served: Served, rides: Path) -> None:
-    _ask(served, rides, boxes(1, 12), 3_000)
+    _ask(served, rides, sums(boxes(1, 12)), 3_000)
     tables = [served.lake.table(str(rides)) for _ in range(2)]
     reports: list[AutoReport] = []
     threads = [
@@ -218,7 +218,7 @@ def test_two_machines_at_once_keep_one_budget(served: Served, rides: Path) -> No
     whole = sum(file.stat().st_size for file in rides.glob("*.parquet"))
     assert 0 < _in_all(tables[0]) <= 0.6 * whole
     assert tables[0].verify(deep=True).ok
-    for query in boxes(2, 2):
+    for query in sums(boxes(2, 2)):
         served.same_rows(query)
 
 
