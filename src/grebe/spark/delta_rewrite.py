@@ -5,7 +5,7 @@ added stay, and that the commit fails if one of ours was removed, or rows of it 
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -18,8 +18,8 @@ from grebe.spark.table_rewrite import (
     Arrange,
     Rewritten,
     apart,
+    calls_of,
     format_errors,
-    missing,
     require_all_there,
     require_same_rows,
 )
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_OPERATION = "Optimize"
+"""As which the history shows it: what it does is what OPTIMIZE does, in another order."""
 _CONFLICTS = ("DeltaConcurrentModificationException",)
 _KEPT_OTHERWISE = {
     "clustering": "is clustered by Delta itself (CLUSTER BY), which would lay it out by those columns again",
@@ -62,10 +64,10 @@ def rewrite_delta(session: "SparkSession", lake: DeltaSource, uris: Collection[s
         jvm: Any = own._jvm
         sequence, nothing = jvm.org.apache.spark.api.python.PythonUtils.toSeq, jvm.scala.Option.empty()
         delta = jvm.org.apache.spark.sql.delta
-        try:
+        with format_errors(lake.uri, _CONFLICTS, "reading its log"), calls_of(lake.uri, "Delta Lake"):
             # All that a commit takes is made before anything is written.
             none = sequence([])
-            optimize = getattr(delta.DeltaOperations, "Optimize")(none, none, False, nothing, False)  # noqa: B009 - a class
+            optimize = getattr(delta.DeltaOperations, _OPERATION)(none, none, False, nothing, False)
             log = delta.DeltaLog.forTable(own._jsparkSession, hadoop_uri(own, lake.uri))
             transaction = log.startTransaction()
             snapshot = transaction.snapshot()
@@ -75,26 +77,28 @@ def rewrite_delta(session: "SparkSession", lake: DeltaSource, uris: Collection[s
             files = sequence([one for one, _ in chosen])
             transaction.trackFilesRead(files)
             frame = DataFrame(log.createDataFrame(snapshot, files, False, nothing), own)
-        except TypeError as other:  # as py4j calls what is not there
-            raise missing(lake.uri, "Delta Lake", other) from other
         with format_errors(lake.uri, _CONFLICTS, "writing its rows"):
-            expected = _rows(chosen) if not any("deletionVector" in said for _, said in chosen) else None
-            if expected is None:
-                expected = frame.count()
+            told = _rows([said for _, said in chosen])
+            expected = frame.count() if told is None else told
             partitions = [f"`{name.replace('`', '``')}`" for name in lake.table.metadata().partition_columns]
             laid = arrange(frame, partitions)
             written = transaction.writeFiles(laid._jdf, nothing, True, none)
-            added = [json.loads(one.json()) for one in jvm.scala.jdk.javaapi.CollectionConverters.asJava(written)]
-        require_same_rows(expected, _rows([(None, one["add"]) for one in added]) or 0, lake.uri)
+            added = [
+                json.loads(one.json())["add"] for one in jvm.scala.jdk.javaapi.CollectionConverters.asJava(written)
+            ]
+            counted = _rows(added)
+            if counted is None:
+                counted = DataFrame(log.createDataFrame(snapshot, written, False, nothing), own).count()
+        require_same_rows(expected, counted, lake.uri)
         with format_errors(lake.uri, _CONFLICTS, "the commit"):
             action = delta.actions.Action.fromJson
-            adds = [action(json.dumps({"add": {**one["add"], "dataChange": False}})) for one in added]
+            adds = [action(json.dumps({"add": {**one, "dataChange": False}})) for one in added]
             removes = [one.removeWithTimestamp(SYSTEM.now_ms(), False) for one, _ in chosen]
             version = transaction.commit(sequence([*adds, *removes]), optimize)
-    return Rewritten(str(version), len(added), sum(one["add"]["size"] for one in added))
+    return Rewritten(str(version), len(added), sum(one["size"] for one in added))
 
 
-def _rows(files: Collection[tuple[Any, dict[str, Any]]]) -> int | None:
-    """As their statistics have it; None where some have none."""
-    counts = [json.loads(said.get("stats") or "{}").get("numRecords") for _, said in files]
-    return None if None in counts else sum(counts)
+def _rows(files: Sequence[dict[str, Any]]) -> int | None:
+    """As their statistics have it; None where some have none, or rows of some were deleted."""
+    counts = [json.loads(one.get("stats") or "{}").get("numRecords") for one in files]
+    return None if None in counts or any("deletionVector" in one for one in files) else sum(counts)

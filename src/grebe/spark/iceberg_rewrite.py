@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from grebe.clock import SYSTEM
-from grebe.errors import Conflict, GrebeError, Unsupported
+from grebe.errors import GrebeError, Unsupported
 from grebe.files import canonical_uri
 from grebe.sources.iceberg import IcebergSource
 from grebe.spark.stores import hadoop_uri
@@ -16,8 +16,8 @@ from grebe.spark.table_rewrite import (
     Arrange,
     Rewritten,
     apart,
+    calls_of,
     format_errors,
-    missing,
     require_all_there,
     require_same_rows,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CONFLICTS = ("ValidationException", "CommitFailedException")
 _FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
-_CATALOG = "default_rewrite_catalog.system"
+_CATALOG = "default_rewrite_catalog"
 _VECTORS = "PUFFIN"
 
 
@@ -50,7 +50,7 @@ def rewrite_iceberg(
         jvm: Any = own._jvm
         spark = jvm.org.apache.iceberg.spark
         group = f"grebe-{SYSTEM.new_id()}"
-        try:
+        with format_errors(lake.uri, _CONFLICTS, "reading its metadata"), calls_of(lake.uri, "Iceberg"):
             table = _table(own, lake, frame)
             table.refresh()
             snapshot = table.currentSnapshot()
@@ -59,8 +59,6 @@ def rewrite_iceberg(
             tasks = [one for one in plans if canonical_uri(one.file().location()) in uris]
             cache, staged = spark.SparkTableCache.get(), spark.ScanTaskSetManager.get()
             rewrites = spark.FileRewriteCoordinator.get()
-        except TypeError as other:  # as py4j calls what is not there
-            raise missing(lake.uri, "Iceberg", other) from other
         require_all_there(len(uris), len(tasks), lake.uri)
         cache.add(group, table)
         staged.stageTasks(table, group, tasks)
@@ -68,7 +66,7 @@ def rewrite_iceberg(
             added = _written(own, lake, table, group, tasks, arrange, rewrites)
             try:
                 return _committed(lake, table, snapshot, tasks, added)
-            except (Conflict, GrebeError) as failed:
+            except GrebeError as failed:
                 if failed.code != "STORE_UNREACHABLE_COMMIT":
                     for file in added:
                         table.io().deleteFile(file.location())

@@ -101,9 +101,18 @@ def _classes(problem: BaseException) -> set[str]:
     return found
 
 
-def missing(uri: str, what: str, why: BaseException) -> Unsupported:
-    return Unsupported(
-        f"{uri} cannot be rewritten in place by this version of {what} ({type(why).__name__}); use another, or let organise make "
-        "an index beside the table (without in_place)",
-        detail="IN_PLACE_VERSION",
-    )
+@contextmanager
+def calls_of(uri: str, what: str) -> Iterator[None]:
+    """Around what is called before anything is written. Raises `Unsupported` where a version does not have it."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    try:
+        yield
+    except (TypeError, Py4JError) as other:  # a class that is not there is to py4j a package, which cannot be called
+        if isinstance(other, Py4JJavaError):
+            raise
+        raise Unsupported(
+            f"{uri} cannot be rewritten in place by this version of {what}; use another, or let organise make an index beside the "
+            "table (without in_place)",
+            detail="IN_PLACE_VERSION",
+        ) from other

@@ -30,8 +30,9 @@ from grebe.indexes.layout.workload import numbered
 from grebe.indexes.supposed import Sample
 from grebe.planner.explain_text import size_text
 from grebe.predicate.about import about, renamed
+from grebe.predicate.arrow_types import from_arrow
+from grebe.predicate.text import column_sql
 from grebe.predicate.tree import Path
-from grebe.predicate.types import parse_type
 from grebe.sources.delta import DeltaSource
 from grebe.sources.file_bounds import FileBounds, bounds_of
 from grebe.sources.iceberg import IcebergSource
@@ -51,7 +52,7 @@ _MOST_LEAVES = 1_024
 _LEAST_FILE_BYTES = 16 * 1024 * 1024
 """A table has no more files afterwards than before, and its size asks for, unless they are larger than this."""
 _CLEANED_BY = {"delta": "VACUUM", "iceberg": "expire_snapshots"}
-Rewrite = Callable[[Sequence[str], Arrange], Rewritten]
+Rewrite = Callable[[frozenset[str], Arrange], Rewritten]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def organise_in_place(
         reason = f"laid out anew they would read {plan.after:.1%}{others}"
         return told("nothing", dry_run, 0, 0, table.before, table.before, 0.0, "", reason)
     wrote = table.files.take(chosen)
-    made = None if dry_run else rewrite(wrote.uris().to_pylist(), plan.arrange)
+    made = None if dry_run else rewrite(frozenset(wrote.uris().to_pylist()), plan.arrange)
     files = plan.parts if made is None else made.files
     reason = (
         f"by a tree of {plan.tree.leaves} leaves over {', '.join(plan.tree.names)}, in {files} files{others}. The files of "
@@ -140,47 +141,30 @@ class _Table:
     def __init__(self, source: LakeSource, queries: Sequence[Query]) -> None:
         self.source = source
         self.files: FileList = source.files()
-        compared = {path[0] for one in queries for path in one.compared if len(path) == 1}
+        compared = {path for one in queries for path in one.compared}
         columns = [
             one
             for one in source.reading.columns
-            if one.name in compared and one.foreign is None and parse_type(one.type).is_scalar
+            if (one.name,) in compared and one.foreign is None and from_arrow(one.arrow.type).is_scalar
         ]
         self.bounds: FileBounds = bounds_of(source.lake, columns)
         known = [one for one in columns if self.bounds.tells(one.name)]
         self.names = [one.name for one in known]
         self.cut = [one.name for one in known if not one.partition]
-        hidden = sorted(compared - set(self.names))
-        self.untold = (
-            f"{', '.join(hidden)}: the table keeps no bounds of it for its files, so that nothing is laid out by it"
-            if hidden
-            else ""
-        )
         paths: dict[Path, str] = {(name,): name for name in self.names}
+        hidden = ", ".join(sorted(column_sql(path) for path in compared - paths.keys()))
+        self.untold = (
+            f"of {hidden} the table keeps no bounds for its files, so that nothing is laid out by it" if hidden else ""
+        )
         self.asked = [Asked(renamed(about(one.predicate, paths), paths), one.weight) for one in queries]
         self.weights = np.array([one.weight for one in self.asked])
-        self.met = self._met() if self.names else np.ones((len(self.asked), len(self.files)), np.bool_)
+        self.met = files_met(self.bounds, self.names, self.asked)
         self.before = self.share(self.met)
 
     def share(self, met: npt.NDArray[Any]) -> float:
         """Of all rows those that queries read on the average, which meet these files."""
         each = met @ self.bounds.rows / max(1, int(self.bounds.rows.sum()))
         return float(self.weights @ each / self.weights.sum())
-
-    def _met(self) -> npt.NDArray[np.bool_]:
-        """A line for each query, a place for each file: whether the format's own skipping has it read."""
-        count = len(self.files)
-        low, high = (one.select(self.names) for one in (self.bounds.low, self.bounds.high))
-        known = numbered(pa.concat_tables([low, high]).combine_chunks(), self.asked)
-        least, greatest = known.codes[:, :count].copy(), known.codes[:, count:].copy()
-        for place, name in enumerate(self.names):
-            nulls = self.bounds.nulls.column(name).to_numpy(zero_copy_only=False)
-            untold = low.column(name).is_null().to_numpy(zero_copy_only=False)
-            empty = untold & (nulls == self.bounds.rows)
-            least[place, ~(nulls == 0)] = 0
-            greatest[place, untold & ~empty] = known.axes[place].last
-            greatest[place, empty] = 0
-        return known.asked.meets(least, greatest)
 
     def chosen(self, most: float) -> npt.NDArray[np.int64]:
         """Places of the files that are written anew: all, or as many as fit, those first that queries read most."""
@@ -195,6 +179,24 @@ class _Table:
                 detail="BUDGET",
             )
         return np.sort(order[fits])
+
+
+def files_met(bounds: FileBounds, names: Sequence[str], asked: Sequence[Asked]) -> npt.NDArray[np.bool_]:
+    """A line for each query over these columns, a place for each file: whether the format's own skipping has it read."""
+    count = len(bounds.rows)
+    if not names:
+        return np.ones((len(asked), count), np.bool_)
+    low, high = (one.select(list(names)) for one in (bounds.low, bounds.high))
+    known = numbered(pa.concat_tables([low, high]).combine_chunks(), asked)
+    least, greatest = known.codes[:, :count].copy(), known.codes[:, count:].copy()
+    for place, name in enumerate(names):
+        nulls = bounds.nulls.column(name).to_numpy(zero_copy_only=False)
+        untold = low.column(name).is_null().to_numpy(zero_copy_only=False)
+        empty = untold & (nulls == bounds.rows)
+        least[place, ~(nulls == 0)] = 0
+        greatest[place, untold] = known.axes[place].last
+        greatest[place, empty] = 0
+    return known.asked.meets(least, greatest)
 
 
 class _Plan:

@@ -27,10 +27,7 @@ def laid_out(
 ) -> "DataFrame":
     """The rows by their leaves, in so many partitions. `sampled`: leaves of some rows. `partition`: expressions that tell in which
     partition of its table a row is, which come before the leaves."""
-    routed = frame
-    for number, stage in enumerate(leaf_stages(tree)):
-        # Spark makes no program of what is in a lambda; this one would be too long for any.
-        routed = routed.withColumn(_LEAF_COLUMN, functions.expr(f"transform(array({number}), n -> {stage})[0]"))
+    routed = with_leaves(frame, tree)
     order = [*map(functions.expr, partition), column(_LEAF_COLUMN)]
     if partition:
         laid = routed.repartitionByRange(parts, *order)
@@ -39,7 +36,15 @@ def laid_out(
     return laid.sortWithinPartitions(*order, *map(column, tree.names)).drop(_LEAF_COLUMN)
 
 
-def leaf_stages(tree: Tree) -> list[str]:
+def with_leaves(frame: "DataFrame", tree: Tree) -> "DataFrame":
+    """With one column more: the number of each row's leaf."""
+    for stage in _stages(tree):
+        # Spark makes no program of what is in a lambda; this one would be too long for any.
+        frame = frame.withColumn(_LEAF_COLUMN, functions.expr(f"transform(array(0), _grebe_zero -> {stage})[0]"))
+    return frame
+
+
+def _stages(tree: Tree) -> list[str]:
     """Expressions, each of which may use what the one before found: a leaf, or the node -1 - n where the next goes on."""
     stages: list[str] = []
     roots = [0]

@@ -1,0 +1,383 @@
+"""Tables of Delta Lake and Iceberg laid out themselves: no row is lost, whoever else writes, and queries read less of them."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from py4j.protocol import Py4JJavaError
+
+import grebe
+from grebe.advisor.organise import in_place
+from grebe.advisor.organise.in_place import files_met
+from grebe.errors import Conflict, GrebeError, InvalidConfig, InvalidStatement, StoreUnreachable, Unsupported
+from grebe.indexes.layout.laid_out import laid_out, with_leaves
+from grebe.indexes.layout.learn import learn
+from grebe.indexes.layout.tree import route
+from grebe.indexes.layout.workload import Query
+from grebe.predicate.arrow_types import from_arrow, to_physical
+from grebe.predicate.evaluate import matches
+from grebe.predicate.tree import And, Column, Compare, IsNotNull, IsNull, Literal, Or, Predicate
+from grebe.sources import open_source
+from grebe.sources.delta import DeltaSource
+from grebe.sources.file_bounds import bounds_of
+from grebe.sources.iceberg import _newest
+from grebe.spark import delta_rewrite, table_rewrite
+from grebe.spark.lake_source import LakeSource
+from grebe.store.opening import open_store
+from tests.lakes.formats import FORMATS, HERE, SHORT_FIRST, LakeFormat
+from tests.spark.served import Served, serving
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.core]
+RECORDS = grebe.Config(record_workload=True, hybrid_max_appended=1.0, hybrid_max_deleted=1.0)
+LAKES = [name for name in SHORT_FIRST if "hudi" not in HERE]
+ROWS = 30_000
+
+
+@pytest.fixture(scope="module")
+def served(spark: "SparkSession") -> Iterator[Served]:
+    with serving(spark, RECORDS) as made:
+        yield made
+
+
+@pytest.fixture(params=LAKES)
+def lake(request: pytest.FixtureRequest, served: Served, tmp_path: Path) -> LakeFormat:
+    made = FORMATS[request.param](served.spark, tmp_path)
+    made.create(rows(served.spark).repartition(4))
+    return made
+
+
+def rows(spark: "SparkSession", count: int = ROWS, start: int = 0) -> "DataFrame":
+    """The columns of `LakeFormat`: k and w are asked for, v is a number of its own."""
+    return spark.range(start, start + count).selectExpr(
+        "CASE WHEN id % 50 = 0 THEN NULL ELSE pmod(xxhash64(id), 10000) END AS k",
+        "CAST(pmod(xxhash64(id, 7), 1000) AS INT) AS w",
+        "id AS v",
+        "concat(sha1(CAST(id AS STRING)), sha1(CAST(-id AS STRING))) AS s",
+    )
+
+
+def conditions(seed: int = 1, count: int = 6) -> list[str]:
+    chance = random.Random(seed)
+    ends = [(chance.randrange(9_000), chance.randrange(900)) for _ in range(count)]
+    return [f"k >= {k} AND k <= {k + 800} AND w >= {w} AND w <= {w + 80}" for k, w in ends]
+
+
+def ask(served: Served, name: str, asked: Sequence[str]) -> None:
+    for condition in asked:
+        served.run(f"SELECT v FROM {name} WHERE {condition}")
+
+
+def held(served: Served, what: str) -> Counter[Any]:
+    served.lake.enabled = False
+    try:
+        return Counter(tuple(row) for row in served.spark.sql(f"SELECT * FROM {what}").collect())
+    finally:
+        served.lake.enabled = True
+
+
+def files_read(served: Served, lake: LakeFormat, asked: Sequence[str]) -> int:
+    """By the format's own skipping, of which Grebe knows nothing."""
+    if "iceberg" in lake.path or lake.sql.startswith("ice."):
+        from pyiceberg.table import StaticTable
+
+        newest = StaticTable.from_metadata(f"{lake.path}/metadata/{_newest(open_store(lake.path))}")
+        return sum(len(list(newest.scan(row_filter=condition).plan_files())) for condition in asked)
+    served.lake.enabled = False
+    try:
+        return sum(len(served.spark.table(lake.sql).where(condition).inputFiles()) for condition in asked)
+    finally:
+        served.lake.enabled = True
+
+
+def listing(lake: LakeFormat) -> list[tuple[str, int]]:
+    return sorted((str(file), file.stat().st_mtime_ns) for file in Path(lake.path).rglob("*"))
+
+
+def test_rows_stay_and_queries_read_less(served: Served, lake: LakeFormat) -> None:
+    lake.delete("v % 100 = 3")
+    asked = conditions()
+    ask(served, lake.sql, asked)
+    table = served.lake.table(lake.given)
+    table.create(grebe.Covering("by_k", on="k", include=["v", "w"], buckets=2))
+    query = f"SELECT v FROM {lake.sql} WHERE {asked[0]}"
+    before, at, read, there = held(served, lake.sql), lake.version(), files_read(served, lake, asked), listing(lake)
+    told = table.organise(in_place=True)
+    assert (told.done, told.dry_run, told.files, told.version) == ("rewritten", True, 4, "")
+    assert told.read_after < 0.7 * told.read_before
+    assert "would be written anew (dry run)" in str(told)
+    assert listing(lake) == there
+    made = table.organise(in_place=True, dry_run=False)
+    assert (made.done, made.dry_run, made.version) == ("rewritten", False, str(lake.version()))
+    assert held(served, lake.sql) == before
+    assert held(served, lake.as_of(at)) == before
+    assert files_read(served, lake, asked) < 0.7 * read
+    served.same_rows(query)
+    table.refresh()
+    served.same(query, "by_k")
+    assert table.verify(deep=True).ok
+    again = table.organise(in_place=True, dry_run=False)
+    assert (again.done, again.version) == ("nothing", ""), again
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
+    """Something happens after the rows to be rewritten are known, and before they are written."""
+
+    def arranged(*arguments: Any, **named: Any) -> "DataFrame":
+        meanwhile()
+        return laid_out(*arguments, **named)
+
+    monkeypatch.setattr(in_place, "laid_out", arranged)
+
+
+def test_whatever_others_do_meanwhile_no_row_is_lost(
+    served: Served, lake: LakeFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(served, lake.sql, conditions(count=4))
+    expected, table = held(served, lake.sql), served.lake.table(lake.given)
+    for change in (partial(lake.delete, "v < 100"), lake.compact):
+        interrupted(monkeypatch, change)
+        with pytest.raises(Conflict, match=r"\[CONFLICT_TABLE_CHANGED\].*Nothing was changed"):
+            table.organise(in_place=True, dry_run=False)
+        expected = Counter({row: count for row, count in expected.items() if row[2] >= 100})
+        assert held(served, lake.sql) == expected
+    new = rows(served.spark, 50, ROWS)
+    interrupted(monkeypatch, partial(lake.append, new))
+    assert table.organise(in_place=True, dry_run=False).done == "rewritten"
+    assert held(served, lake.sql) == expected + Counter(tuple(row) for row in new.collect())
+
+
+def metadata(served: Served, name: str) -> list[Any]:
+    """Schema, partitions, properties and protocol, as Delta's own description has them."""
+    detail = served.spark.sql(f"DESCRIBE DETAIL {name}").collect()[0].asDict()
+    told = served.spark.table(name).schema.json()
+    return [
+        told,
+        *(detail[one] for one in ("id", "partitionColumns", "properties", "minWriterVersion", "tableFeatures")),
+    ]
+
+
+@pytest.mark.skipif("delta" not in HERE, reason="no Delta Lake for this Spark")
+def test_a_delta_table_keeps_what_it_is(served: Served, tmp_path: Path) -> None:
+    """Its partitions, names, identity and generated columns, constraints; and who follows its changes sees none."""
+    spark, name = served.spark, f"delta.`{tmp_path / 'kept'}`"
+    spark.sql(
+        f"CREATE TABLE {name} (v BIGINT GENERATED ALWAYS AS IDENTITY, k BIGINT NOT NULL, w INT, `2 k` BIGINT GENERATED ALWAYS AS "
+        "(k * 2), day DATE, m MAP<STRING, INT>) USING delta PARTITIONED BY (day) TBLPROPERTIES ("
+        "'delta.columnMapping.mode' = 'name', 'delta.enableChangeDataFeed' = 'true', 'delta.appendOnly' = 'true', 'mine' = 'yes')"
+    )
+    spark.sql(f"ALTER TABLE {name} ADD CONSTRAINT small CHECK (w < 1000)")
+    new = rows(spark).where("k IS NOT NULL").repartition(3)
+    new.createOrReplaceTempView("new_rows")
+    insert = f"INSERT INTO {name} (k, w, day, m) SELECT k, w, DATE '2024-01-01' + CAST(v % 2 AS INT), map(s, w) FROM new_rows"
+    spark.sql(insert)
+    ask(served, name, [f"{one} AND day >= DATE '2024-01-02'" for one in conditions()])
+    before, kept = spark.table(name).selectExpr("* EXCEPT (m)", "to_json(m)"), metadata(served, name)
+    expected = Counter(tuple(row) for row in before.collect())
+    made = served.lake.table(str(tmp_path / "kept")).organise(in_place=True, dry_run=False)
+    assert made.done == "rewritten", made
+    after = spark.table(name).selectExpr("* EXCEPT (m)", "to_json(m)")
+    assert Counter(tuple(row) for row in after.collect()) == expected
+    assert metadata(served, name) == kept
+    changes = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", made.version)
+    assert changes.load(str(tmp_path / "kept")).count() == 0
+    spark.sql(f"{insert} WHERE v < 10")
+    assert spark.sql(f"SELECT count(*), count(DISTINCT v) FROM {name}").collect() == [
+        (len(expected) + 9, len(expected) + 9)
+    ]
+
+
+@pytest.mark.skipif("iceberg" not in HERE, reason="no Iceberg for this Spark")
+def test_an_iceberg_table_keeps_partitions_and_ids_of_rows(served: Served) -> None:
+    spark, name = served.spark, "ice.db.kept_in_place"
+    spark.sql(
+        f"CREATE TABLE {name} (k BIGINT, w INT, v BIGINT, `a day` DATE, m MAP<STRING, INT>) USING iceberg PARTITIONED BY "
+        "(months(`a day`), bucket(2, v)) TBLPROPERTIES ('format-version' = '3')"
+    )
+    new = rows(spark).selectExpr("k", "w", "v", "DATE '2024-01-20' + CAST(v % 20 AS INT) AS `a day`", "map(s, w) AS m")
+    new.writeTo(name).append()
+    ask(served, name, conditions())
+    ids = f"SELECT k, w, v, `a day`, to_json(m), _row_id, _last_updated_sequence_number FROM {name}"
+    expected = Counter(tuple(row) for row in spark.sql(ids).collect())
+    partitions = f"SELECT partition, record_count FROM {name}.partitions ORDER BY 1"
+    kept = spark.sql(partitions).collect()
+    table = served.lake.table(name)
+    made = table.organise(in_place=True, dry_run=False)
+    assert made.done == "rewritten", made
+    assert Counter(tuple(row) for row in spark.sql(ids).collect()) == expected
+    assert spark.sql(partitions).collect() == kept
+    operation = spark.sql(f"SELECT operation FROM {name}.snapshots WHERE snapshot_id = {made.version}").collect()
+    assert operation == [("replace",)]
+    spark.sql(f"ALTER TABLE {name} DROP PARTITION FIELD bucket(2, v)")
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_IN_PLACE\].*a partitioning that it had before"):
+        served.lake.table(name).organise(in_place=True)
+
+
+def test_what_goes_wrong_changes_nothing(
+    served: Served, lake: LakeFormat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = served.lake.table(lake.path)
+    with pytest.raises(InvalidStatement, match="no query with a condition"):
+        table.organise(in_place=True)
+    ask(served, lake.sql, conditions(count=4))
+    with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_BUDGET\].*too small to rewrite any file"):
+        table.organise(100, in_place=True)
+    before, at = held(served, lake.sql), lake.version()
+    with monkeypatch.context() as patched:
+        patched.setattr(in_place, "laid_out", lambda frame, *others: frame.limit(7))
+        with pytest.raises(GrebeError, match="GREBE_ERROR_ROWS_LOST"):
+            table.organise(in_place=True, dry_run=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(in_place, "laid_out", lambda frame, *others: frame.selectExpr("*", "no_such_column"))
+        with pytest.raises(GrebeError, match=r"GREBE_ERROR_SPARK.*Nothing was changed"):
+            table.organise(in_place=True, dry_run=False)
+    assert (held(served, lake.sql), lake.version()) == (before, at)
+    most = table.organise("90%", in_place=True, dry_run=False)
+    assert (most.done, most.files) == ("rewritten", 3), most
+    assert held(served, lake.sql) == before
+
+
+@pytest.mark.skipif("delta" not in HERE, reason="no Delta Lake for this Spark")
+def test_what_cannot_be_kept_is_refused(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spark, plain = served.spark, str(tmp_path / "plain")
+    rows(spark, 10).write.parquet(plain)
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_IN_PLACE_FORMAT\].*plain files.*without in_place"):
+        served.lake.table(plain).organise(in_place=True)
+    for number, (clause, why) in enumerate(
+        [("CLUSTER BY (k)", "is clustered"), ("TBLPROPERTIES ('delta.enableRowTracking' = 'true')", "tracks its rows")]
+    ):
+        path = str(tmp_path / f"t{number}")
+        spark.sql(f"CREATE TABLE delta.`{path}` (k BIGINT, w INT) USING delta {clause}")
+        with pytest.raises(Unsupported, match=rf"\[UNSUPPORTED_IN_PLACE\].*{why}"):
+            served.lake.table(path).organise(in_place=True)
+    path = str(tmp_path / "simple")
+    rows(spark, 2_000).write.format("delta").save(path)
+    ask(served, f"delta.`{path}`", conditions(count=2))
+    table = served.lake.table(path)
+    with monkeypatch.context() as patched:
+        patched.setattr(delta_rewrite, "_EXTENSION", "another.Extension")
+        with pytest.raises(Unsupported, match="UNSUPPORTED_IN_PLACE_EXTENSION"):
+            table.organise(in_place=True)
+    small = table.organise(in_place=True)
+    assert small.done == "nothing", small
+    with monkeypatch.context() as patched:
+        patched.setattr(delta_rewrite, "_OPERATION", "NotThere")
+        source = table.newest
+        assert isinstance(source, LakeSource)
+        assert isinstance(source.lake, DeltaSource)
+        with pytest.raises(Unsupported, match="UNSUPPORTED_IN_PLACE_VERSION"):
+            delta_rewrite.rewrite_delta(spark, source.lake, (), lambda frame, _: frame)
+
+
+def test_a_commit_that_may_have_happened_is_told_so(spark: "SparkSession") -> None:
+    jvm: Any = spark._jvm
+    unknown = jvm.org.apache.iceberg.exceptions.CommitStateUnknownException(jvm.java.io.IOException("gone"))
+    with (
+        pytest.raises(StoreUnreachable, match=r"\[STORE_UNREACHABLE_COMMIT\].*is not known"),
+        table_rewrite.format_errors("t", (), "the commit"),
+    ):
+        raise Py4JJavaError("o1.commit", unknown)
+
+
+TYPES = {
+    "b": pa.bool_(),
+    "d": pa.date32(),
+    "f": pa.float32(),
+    "g": pa.float64(),
+    "i": pa.int32(),
+    "l": pa.int64(),
+    "n": pa.decimal128(9, 2),
+    "o": pa.decimal128(30, 3),
+    "s": pa.string(),
+    "t": pa.timestamp("us", "UTC"),
+    "x y": pa.binary(),
+}
+
+
+def values(chance: random.Random, kind: pa.DataType, count: int) -> pa.Array:
+    numbers = [chance.choice([None, *(chance.randrange(-40, 40) for _ in range(6))]) for _ in range(count)]
+    if pa.types.is_boolean(kind):
+        return pa.array([None if one is None else one > 0 for one in numbers])
+    if pa.types.is_floating(kind):
+        special = {0: float("nan"), 1: -0.0, 2: float("inf"), 3: float("-inf")}
+        return pa.array([None if one is None else special.get(one, one / 8) for one in numbers], kind)
+    if kind in (pa.string(), pa.binary()):
+        texts = [None if one is None else chr(0x100 + 37 * abs(one)) * (one % 3) for one in numbers]
+        return pa.array(texts, pa.string()).cast(kind)
+    if pa.types.is_decimal(kind):
+        return pa.array([None if one is None else Decimal(one) / 4 for one in numbers], kind)
+    return pa.array(numbers, pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind)
+
+
+@pytest.mark.parametrize("deepest", [3, 24])
+def test_spark_finds_the_same_leaf_for_values_of_every_type(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deepest: int
+) -> None:
+    monkeypatch.setattr("grebe.indexes.layout.laid_out._DEEPEST", deepest)
+    chance = random.Random(deepest)
+    held = pa.table({name: values(chance, kind, 600) for name, kind in TYPES.items()})
+    asked = []
+    for name in TYPES:
+        one = held.column(name).drop_null()[0]
+        kind = from_arrow(held.schema.field(name).type)
+        physical = to_physical(pa.array([one.as_py()], one.type), kind)[0].as_py()
+        asked.append(
+            Query(Compare(chance.choice(["<", "<=", ">", ">="]), Column((name,), kind), Literal(physical, kind)))
+        )
+        asked.append(Query(IsNull(Column((name,), kind))))
+    tree = learn(held, asked, 4)
+    assert set(tree.names) == set(TYPES)
+    pq.write_table(held.append_column("at", pa.array(range(600))), tmp_path / "rows.parquet")
+    found = with_leaves(spark.read.parquet(str(tmp_path / "rows.parquet")), tree).orderBy("at").select("_grebe_leaf")
+    assert [row[0] for row in found.collect()] == route(tree, held).tolist()
+
+
+def comparing(chance: random.Random, name: str, among: pa.Array) -> Predicate:
+    kind = from_arrow(among.type)
+    held = to_physical(among.drop_null().unique(), kind).to_pylist()
+    column = Column((name,), kind)
+    if chance.random() < 0.2:
+        return IsNull(column) if chance.random() < 0.5 else IsNotNull(column)
+    return Compare(chance.choice(["<", "<=", ">", ">=", "="]), column, Literal(chance.choice(held), kind))
+
+
+def test_no_file_with_a_matching_row_is_taken_for_skipped(tmp_path: Path) -> None:
+    """By what Delta keeps of its files, NULLs and partitions among them, against the rows themselves."""
+    from deltalake import write_deltalake
+
+    chance, names = random.Random(5), ("d", "i", "n", "s")
+    parts = []
+    for number in range(12):
+        part = pa.table({name: values(chance, TYPES[name], 3) for name in names})
+        parts.append(part.append_column("p", pa.array([number % 3 or None] * 3, pa.int64())))
+        write_deltalake(str(tmp_path / "t"), parts[-1], mode="append", partition_by=["p"])
+    lake, whole = open_source(str(tmp_path / "t"), format="delta"), pa.concat_tables(parts)
+    assert isinstance(lake, DeltaSource)
+    bounds = bounds_of(lake, lake.columns)
+    own = [
+        pq.read_table(pa.BufferReader(one.read(0, one.size)), partitioning=None).append_column(
+            "p", pa.array([bounds.low.column("p")[place].as_py()] * 3, pa.int64())
+        )
+        for place, one in enumerate(lake.data_files(lake.files()))
+    ]
+    asked = []
+    for _ in range(200):
+        some = chance.sample([*names, "p"], 2)
+        below = [comparing(chance, name, whole.column(name).combine_chunks()) for name in some]
+        asked.append(Query(And(tuple(below)) if chance.random() < 0.7 else Or(tuple(below))))
+    met = files_met(bounds, [*names, "p"], asked)
+    there = np.array([[matches(rows, one.predicate).true_count > 0 for rows in own] for one in asked])
+    assert not (there & ~met).any()
+    assert 0.2 < met.mean() < 0.8
+    assert bounds.rows.tolist() == [3] * 12
+    assert sorted(Counter(bounds.group.tolist()).values()) == [4, 4, 4]
