@@ -19,7 +19,7 @@ from grebe.advisor.organise.regret import regret_of
 from grebe.advisor.workload import blocks
 from grebe.advisor.workload.observed import Observed, Scan, from_table, to_table
 from grebe.clock import SYSTEM
-from grebe.errors import InvalidConfig
+from grebe.errors import InvalidConfig, Unsupported
 from grebe.files import canonical_uri
 from grebe.log.entry import NO_FILES, IndexSpec, Measured, Prediction
 from grebe.log.location import beside
@@ -227,3 +227,6 @@ def test_nothing_recorded_nothing_done(served: Served, rides: Path) -> None:
     table = served.lake.table(str(rides))
     assert table.auto("20%", dry_run=False).steps == ()
     assert table.indexes() == []
+    with pytest.raises(Unsupported) as raised:
+        LakeTable(served.spark, str(rides)).auto("20%")
+    assert raised.value.code == "UNSUPPORTED_NOT_ATTACHED"

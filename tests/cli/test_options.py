@@ -55,6 +55,7 @@ show {CSV} by_id -o timeout=30s {ALL}
 history {CSV} --limit 2 -o timeout=30s {ALL}
 workload {CSV} -o timeout=30s --limit 3 {ALL}
 workload {CSV} --queries {ALL}
+predictions {CSV} -o timeout=30s --svg PAGE {ALL}
 workload {CSV} --clear {ALL}
 delete {CSV} by_id -o timeout=30s {ALL}
 restore {CSV} by_id -o timeout=30s {ALL}
@@ -68,6 +69,7 @@ files {DELTA} 'id = 1' --version 0 {ALL}
 files {DELTA} 'id = 1' --timestamp 2099-01-01 {ALL}
 organise {PLACED} --budget 1GB --name laid --share 0.5 --dry-run {SPARK} {ALL}
 organise {PLACED} --in-place --yes {SPARK} {ALL}
+auto {PLACED} --budget 20% --yes {SPARK} {ALL}
 within {DELTA} 0 0 1 1 --version 0 --columns id --on id,y {ALL}
 within {DELTA} -1 -1 1 1 --timestamp 2099-01-01 --on id,y {ALL}
 nearest {DELTA} 0 -1 -k 2 --version 0 --columns id --on id,y {ALL}

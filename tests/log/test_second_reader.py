@@ -33,14 +33,9 @@ from grebe.log.entry import (
     IndexRestored,
     IndexSpec,
     Keep,
-    Measured,
     OperationBegun,
     OperationEnded,
-    Prediction,
-    Purpose,
     Segment,
-    SegmentsMerged,
-    TableCreated,
     TableInfo,
     TableSeen,
     Verb,
@@ -54,6 +49,7 @@ from grebe.log.states import Impossible, TableState, apply, may_run_together
 from grebe.store.local import LocalStore
 from grebe.store.memory import MemoryStore
 from tests.log import second_reader
+from tests.log.changes import CHANGES
 from tests.log.second_reader import Damaged, Newer, NoTable, read_table
 from tests.log.worlds import ROOT, SPEC, create, files, new_log, writer
 from tests.project.tree import ROOT as CHECKOUT
@@ -277,57 +273,7 @@ def test_both_readers_refuse_the_same_logs(folder: Path, damage: str) -> None:
         of_log(folder)
 
 
-NAMES = st.sampled_from(["i", "j"])
-IDS = st.sets(st.integers(0, 5)).map(FileIds.of)
-PATHS = st.lists(st.sampled_from(["p", "q", "r", "s"]), max_size=3).map(tuple)
-CONTENT = st.lists(st.builds(ContentFile, st.sampled_from(["p", "q", "r", "s"]), st.just(1)), max_size=2).map(tuple)
-SEGMENTS = st.builds(Segment, st.sampled_from(["f", "g", "h"]), st.integers(0, 3), st.integers(0, 3), st.just(1))
-PREDICTED = Prediction(7, 1.5, scale_bytes=2.0)
 KINDS = {change.__name__: change for change in Change.__subclasses__()}
-CHANGES: st.SearchStrategy[Change] = st.one_of(
-    st.builds(TableCreated, st.just(TableInfo("s3://lake/t", "plain"))),
-    st.builds(FilesRegistered, SEGMENTS),
-    st.builds(SegmentsMerged, st.lists(st.sampled_from(["f", "g", "h"]), max_size=2).map(tuple), SEGMENTS),
-    st.builds(
-        OperationBegun,
-        st.sampled_from(["1", "2", "3"]),
-        st.sampled_from(Verb),
-        st.lists(NAMES, max_size=2).map(tuple),
-        st.just(writer()),
-        st.just(60.0),
-        purpose=st.builds(Purpose, st.sampled_from(["", "it pays"]), st.just({"a": PREDICTED}), st.none() | st.just(9)),
-    ),
-    st.builds(OperationEnded, st.sampled_from(["1", "2", "3"]), st.booleans()),
-    st.builds(
-        IndexCreated,
-        NAMES,
-        st.just(SPEC),
-        st.integers(0, 9),
-        CONTENT,
-        IDS,
-        measured=st.none() | st.just(Measured(PREDICTED, 8, 2.0)),
-    ),
-    st.builds(
-        IndexChanged,
-        NAMES,
-        st.integers(0, 9),
-        add=CONTENT,
-        remove=PATHS,
-        cover=IDS,
-        uncover=IDS,
-        revive=IDS,
-        purge=st.none() | IDS,
-        table_version=st.none() | st.just("v2"),
-        properties=st.none() | st.just({"buckets": 9}),
-        keep=st.none() | st.builds(Keep, st.integers(0, 2), st.none() | st.integers(0, 3)),
-        seconds=st.sampled_from([0.0, 1.5]),
-    ),
-    st.builds(IndexDeleted, NAMES),
-    st.builds(IndexRestored, NAMES),
-    st.builds(IndexDropped, NAMES),
-    st.builds(TableSeen, IDS, st.just("v3")),
-    st.builds(ContentForgotten, PATHS),
-)
 
 
 @settings(max_examples=400, deadline=None)

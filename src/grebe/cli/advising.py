@@ -95,5 +95,22 @@ def organise(
         output.note(str(told))
 
 
+@click.command("auto", cls=Verb)
+@click.argument("table")
+@click.option("--budget", help="Bytes for all its indexes together: 10GB, or a share of the table: 20%.")
+@click.option("--yes", is_flag=True, help="Do it; without this it is only said.")
+@table_options
+@click.pass_obj
+def auto(output: Output, /, budget: str | None, yes: bool, **asked: Any) -> None:
+    """Look after the indexes of TABLE: drop those of its own that do not pay, refresh, lay out anew, and build what the recorded
+    queries would have paid for by now. To be run every now and then, from anywhere."""
+    with opened_in_spark("Tending", plans=True, **asked) as table:
+        told = table.auto(budget, dry_run=not yes)
+    if isinstance(output, Json):
+        output.one(told.to_dict())
+    else:
+        output.note(str(told))
+
+
 def _texts(file: Path) -> list[str]:
     return [text.strip() for text in file.read_text(encoding="utf-8").split(";") if text.strip()]

@@ -7,6 +7,7 @@ import dataclasses
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from grebe.indexes.registry import kind_named, kinds
 from grebe.log.describe import SHOWN_OF_INDEXES, IndexInfo
 from grebe.maintenance.optimize import MODES as OPTIMIZE_MODES
 from grebe.maintenance.refresh import MODES
+from grebe.session.lake import attach
 from grebe.session.lake_table import LakeTable
 
 _ABOUT = {
@@ -165,9 +167,12 @@ def opened_in_spark(
     location: str | None,
     master: str,
     conf: tuple[str, ...],
+    plans: bool = False,
 ) -> Iterator[LakeTable]:
+    """`plans`: queries are planned as if indexes existed."""
     with spark_for(master, pairs(conf, "--conf")) as session, progress(session, what):
-        yield LakeTable(session, table, format_name, pairs(read, "--read"), location)
+        opened = attach(session).table if plans else partial(LakeTable, session)
+        yield opened(table, format_name, pairs(read, "--read"), location)
 
 
 def shown(output: Output, infos: Sequence[IndexInfo]) -> None:

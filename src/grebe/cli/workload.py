@@ -1,9 +1,11 @@
-"""`grebe workload`: what was recorded of the queries on a table."""
+"""`grebe workload` and `grebe predictions`: what was recorded of the queries on a table, and of its builds."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from grebe.advisor.measured.predictions import FIELDS, NOTHING
 from grebe.advisor.workload.reading import by_shape
 from grebe.cli.output import Output
 from grebe.cli.tables import opened, table_argument
@@ -35,3 +37,17 @@ def workload(output: Output, /, limit: int | None, single: bool, clear: bool, **
         output.rows(_SHAPES, shapes)
     if not queries.num_rows:
         output.note("No query was recorded: set record_workload = true where queries run.")
+
+
+@click.command("predictions", cls=Verb)
+@table_argument
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file, too.")
+@click.pass_obj
+def predictions(output: Output, /, svg: Path | None, **asked: Any) -> None:
+    """What was predicted of TABLE's indexes (bytes, seconds to build) and of queries that used one, beside what was measured."""
+    found = opened(**asked).predictions()
+    output.rows(list(FIELDS), [one.to_dict() for one in found])
+    if svg is not None:
+        svg.write_text(found.picture(), encoding="utf-8")
+    if not found:
+        output.note(NOTHING)

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from grebe import telemetry
+from grebe.advisor.measured.predictions import Predictions, predictions_of
+from grebe.advisor.workload.observed import from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.clock import SYSTEM
 from grebe.config import Config
@@ -81,9 +83,8 @@ class Table:
         """What opening asked of the stores."""
 
     def __repr__(self) -> str:
-        return (
-            f"Table({self.uri!r}, {len(self._files)} files, {len(self._log.state.indexes) if self._log else 0} indexes)"
-        )
+        indexes = len(self._log.state.indexes) if self._log else 0
+        return f"Table({self.uri!r}, {len(self._files)} files, {indexes} indexes)"
 
     @property
     def uri(self) -> str:
@@ -121,6 +122,10 @@ class Table:
     def forget_workload(self) -> int:
         """Removes what was recorded of queries; gives how many blocks of them."""
         return self._recorded.clear()
+
+    def predictions(self) -> Predictions:
+        """Predicted beside measured: of indexes whose building was predicted, and of recorded queries that used an index."""
+        return predictions_of(None if self._log is None else self._log.state, from_table(self._recorded.queries()))
 
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
@@ -260,8 +265,7 @@ class Table:
         return self._made
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
-        given = parse(predicate) if isinstance(predicate, str) else predicate
-        return self._engine.bound(given)
+        return self._engine.bound(parse(predicate) if isinstance(predicate, str) else predicate)
 
     def _typed(self, column: str, value: object) -> object:
         """A time without a zone is one of the column's own kind; in a comparison it would be a moment, and every row be cast."""

@@ -11,7 +11,7 @@ from grebe.log.states import TableState
 from grebe.shown import html, plots
 from grebe.shown.records import Records
 
-_FIELDS = ("what", "of", "predicted", "measured", "ratio", "count")
+FIELDS = ("what", "of", "predicted", "measured", "ratio", "count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Predictions(Records[Compared]):
     """Predicted and measured; a notebook shows both as a picture."""
 
     def __init__(self, found: Iterable[Compared]) -> None:
-        super().__init__(found, _FIELDS, NOTHING)
+        super().__init__(found, FIELDS, NOTHING)
 
     def picture(self) -> str:
         """SVG: predicted across, measured upwards, both by powers of ten; what lies on the line was right."""
@@ -46,7 +46,7 @@ class Predictions(Records[Compared]):
     def _repr_html_(self) -> str:
         if not self:
             return html.block(html.paragraph(NOTHING))
-        return html.block(self.picture(), html.table(_FIELDS, [one.to_dict() for one in self]))
+        return html.block(self.picture(), html.table(FIELDS, [one.to_dict() for one in self]))
 
 
 NOTHING = "Nothing was predicted yet: with record_workload=true every build is, and every query that uses an index."
