@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +12,8 @@ import pytest
 
 import grebe
 from grebe.errors import InvalidConfig, InvalidIndex, InvalidStatement
+from grebe.maintenance import reorganise
+from grebe.maintenance.steps import carried_out
 from tests.spark.served import Served, serving
 
 if TYPE_CHECKING:
@@ -127,6 +129,48 @@ def test_as_other_queries_are_asked_the_parts_that_help_most_are_laid_out_anew(s
     table.refresh()
     for query in (other[0], *sums(boxes(1, 1))):
         served.same(query, "layout")
+    assert table.verify(deep=True).ok
+
+
+def test_answers_are_the_same_while_parts_are_laid_out_anew_and_others_leave_it(
+    served: Served, rides: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, other = served.lake.table(str(rides)), served.lake.table(str(rides))
+    ask(rides, [*boxes(1, 30), *days(1, 2)])
+    table.organise()
+    table.forget_workload()
+    ask(rides, days(2, 40))
+    query = sums(days(2, 1))[0]
+    done: list[str] = []
+
+    def disturbed(*given: Any) -> Any:
+        """Between what is written and its commit."""
+        made = carried_out(*given)
+        served.same_rows(query)
+        done.append(other.organise(share=0.6).done)
+        return made
+
+    monkeypatch.setattr(reorganise, "carried_out", disturbed)
+    told = table.organise(share=0.6)
+    assert (done, told.done) == (["left"], "rewritten"), str(told)
+    served.same_rows(query)
+    assert table.verify(deep=True).ok
+
+    def killed(*given: Any) -> Any:
+        carried_out(*given)
+        raise KeyboardInterrupt
+
+    before = table.index("layout")
+    table.forget_workload()
+    ask(rides, boxes(3, 40))
+    monkeypatch.setattr(reorganise, "carried_out", killed)
+    with pytest.raises(KeyboardInterrupt):
+        table.organise(share=0.6)
+    assert table.index("layout") == before
+    served.same_rows(query)
+    monkeypatch.setattr(reorganise, "carried_out", carried_out)
+    assert table.organise(share=0.6).done == "rewritten"
+    served.same_rows(sums(boxes(3, 1))[0])
     assert table.verify(deep=True).ok
 
 

@@ -7,7 +7,7 @@ covers it must find the rows just once.
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -20,9 +20,9 @@ from grebe.indexes.covering.spec import Covering
 from grebe.indexes.faults import Fault
 from grebe.log import invariants
 from grebe.log.commit import Log
-from grebe.log.entry import ContentFile, TableInfo, Verb, Writer
+from grebe.log.entry import ContentFile, IndexSpec, TableInfo, Verb, Writer
 from grebe.log.operation import Running, begin
-from grebe.log.states import ACTIVE, DELETED
+from grebe.log.states import ACTIVE, DELETED, IndexState
 from grebe.maintenance import create as creating
 from grebe.maintenance import repair as repairing
 from grebe.maintenance import steps
@@ -33,6 +33,7 @@ from grebe.maintenance.delete import delete, restore
 from grebe.maintenance.logs import Place
 from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
+from grebe.maintenance.reorganise import reorganise
 from grebe.maintenance.repair import repair
 from grebe.maintenance.runs import Run
 from grebe.maintenance.vacuum import vacuum
@@ -220,6 +221,11 @@ def _optimize(mode: str) -> Act:
     )
 
 
+def _anew(index: IndexState) -> tuple[IndexSpec, Sequence[ContentFile]]:
+    """A part of it, by another property."""
+    return replace(index.spec, properties={**index.spec.properties, "tree": "another"}), index.content[:2]
+
+
 ACTS = [
     Act(
         "create",
@@ -236,6 +242,7 @@ ACTS = [
     _refresh("quick"),
     _optimize("quick"),
     _optimize("full"),
+    Act("reorganise", lambda world, log: reorganise(world.source, log, "i", _anew, HEARTBEAT)),  # type: ignore[arg-type]  # it has what is asked
     Act("delete", lambda world, log: delete(log, "i", HEARTBEAT)),
     Act("restore", lambda world, log: restore(log, "gone", HEARTBEAT)),
     Act("vacuum", lambda world, log: vacuum(log, None, 0, HEARTBEAT)),

@@ -3,9 +3,11 @@ commit. What is read meanwhile, and what was read before, stays right: rows are 
 
 from collections.abc import Callable, Sequence
 
+from grebe.errors import WrongState
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import NO_FILES, NO_PURPOSE, Change, ContentFile, IndexSpec, Keep, Purpose, Verb
+from grebe.log.liveness import the_dead
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import IndexState, TableState
 from grebe.maintenance.build import Files, Planned
@@ -28,6 +30,7 @@ def reorganise(
     purpose: Purpose = NO_PURPOSE,
 ) -> bool:
     """Whether anything was written. Raises `Conflict` or `WrongState` while somebody else is at work on the index."""
+    _require_nobody_at_it(log, name)
     written = False
 
     def work(running: Running) -> Proposal:
@@ -46,6 +49,19 @@ def reorganise(
 
     carry_out(log, Verb.OPTIMIZE, [name], work, heartbeat_seconds=heartbeat_seconds, purpose=purpose)
     return written
+
+
+def _require_nobody_at_it(log: Log, name: str) -> None:
+    """Two may begin at once; only the first to commit would not have worked in vain."""
+    others = [one for one in log.reload().state.operations_on((name,)) if one.verb is Verb.OPTIMIZE]
+    dead = the_dead(log.store, others, log.clock) if others else []
+    for other in others:
+        if other not in dead:
+            raise WrongState(
+                f"index {name} is being laid out anew already, by {other.writer.name} (process {other.writer.pid}) since entry "
+                f"{other.number}; leave it to them",
+                detail="OPERATION_UNDER_WAY",
+            )
 
 
 def _step(source: SparkSource, log: Log, index: IndexState, spec: IndexSpec, files: Sequence[ContentFile]) -> Step:
