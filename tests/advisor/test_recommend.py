@@ -167,6 +167,17 @@ def test_views_are_made_of_queries_that_group() -> None:
     ]
 
 
+def test_tables_may_be_named_by_their_paths(served: Served, lake_folder: Path) -> None:
+    path = f"parquet.`{lake_folder / 'sales'}`"
+    board = f"SELECT day, sum(price), count(*) FROM {path} GROUP BY day"
+    found = served.lake.recommend(
+        [(board, 30.0), f"SELECT * FROM {path} WHERE id = 7", "SELECT 1 FROM parquet.`no/such`"]
+    )
+    (view,) = (one.kind for one in found if isinstance(one.kind, grebe.View))
+    assert path in repr(view), "as the workload names it"
+    assert not [one for one in served.spark.sql("SHOW VIEWS").collect() if one.viewName.startswith("grebe_advice")]
+
+
 def test_of_queries_that_differ_only_in_their_values_some_stand_for_all() -> None:
     points = [Weighed(f"SELECT * FROM sales WHERE id = {n}", 1.0) for n in range(90)]
     named = [Weighed(f"SELECT id FROM sales WHERE note = 'note; {n}'", 2.0) for n in range(5)]

@@ -21,8 +21,8 @@ Made = TypeVar("Made")
 Numbers = npt.NDArray[np.int64]
 OF_A_FILE = 3_500
 """Bytes of a content file beside its rows, and of what the directory says of it."""
+_OF_A_COPY, _OF_ITS_COLUMN = 700, 300
 _OF_A_RUN = 3.0
-_SEED = 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +141,29 @@ class CanBeSupposed(Protocol):
     def supposed(self, spec: IndexSpec, sample: Sample) -> Supposed: ...
 
 
-def copied_bytes(sample: Sample, columns: Sequence[Chosen], order: Numbers | None) -> int:
-    """Of these columns with their lineage, if all rows are written in that order."""
+def copied_bytes(sample: Sample, columns: Sequence[Chosen], order: Numbers | None, parts: int | None = None) -> int:
+    """Of these columns with their lineage, if all rows are written in that order, into so many files."""
     lineage = Chosen((FILE_COLUMN,), "integer")
-    plain = _plain([*map(sample.values, columns), sample.values(lineage)], order)
+    values = [*map(sample.values, columns), sample.values(lineage)]
     scale = sample.facts.rows / max(1, sample.rows.num_rows)
-    whole = sum(plain) * scale
-    files = parts_for(int(whole))
+    files = parts or parts_for(int(sum(_plain(values, order)) * scale))
+    plain = _plain(values, order, math.ceil(sample.facts.rows / files))
     each = [
         min(alone * scale, _in_dictionary(sample, column, files, order is not None and place == 0))
         for place, (column, alone) in enumerate(zip((*columns, lineage), plain, strict=True))
     ]
-    return int(sum(each)) + files * OF_A_FILE
+    return int(sum(each)) + files * of_a_copy(len(values))
+
+
+def of_a_copy(columns: int) -> int:
+    """Bytes of a file of a copy beside its rows."""
+    return _OF_A_COPY + _OF_ITS_COLUMN * columns
+
+
+def bytes_of_a_row(sample: Sample, columns: Sequence[Chosen]) -> float:
+    """Of these columns, in no order, as small as dictionaries make them."""
+    table = pa.table([sample.values(column) for column in columns], [f"c{place}" for place in range(len(columns))])
+    return sum(_sizes(table, None, use_dictionary=True)) / max(1, int(sample.rows.num_rows))
 
 
 def _in_dictionary(sample: Sample, column: Chosen, files: int, in_order: bool) -> float:
@@ -167,17 +178,15 @@ def _in_dictionary(sample: Sample, column: Chosen, files: int, in_order: bool) -
     return files * (own * listed + rows * number)
 
 
-def _plain(columns: Sequence[pa.Array], order: Numbers | None) -> list[float]:
-    """Bytes of each of the columns as they are, compressed."""
+def _plain(columns: Sequence[pa.Array], order: Numbers | None, rows_of_a_file: int | None = None) -> list[float]:
+    """Bytes of each of the columns as they are, compressed file by file: of few rows a file less can be made smaller."""
     names = [f"c{place}" for place in range(len(columns))]
-    return _sizes(pa.table(list(columns), names), order, use_dictionary=False)
+    return _sizes(pa.table(list(columns), names), order, use_dictionary=False, row_group_size=rows_of_a_file)
 
 
 def entry_bytes(sample: Sample, columns: Sequence[Chosen], locators: int, order: Numbers | None) -> int:
     """Of entries, one a row: these columns, the file, and where in it; numbers as differences to their neighbours."""
-    chance = np.random.default_rng(_SEED)
-    of_a_file = max(1, sample.facts.rows // max(1, sample.files))
-    located = [pa.array(chance.integers(0, of_a_file, sample.rows.num_rows)) for _ in range(locators)]
+    located = [pa.array(_places(sample))] * locators
     values = [*map(sample.values, columns), sample.rows[FILE_COLUMN].combine_chunks(), *located]
     names = [f"c{place}" for place in range(len(values))]
     whole = {
@@ -185,6 +194,16 @@ def entry_bytes(sample: Sample, columns: Sequence[Chosen], locators: int, order:
     }
     sizes = _sizes(pa.table(values, names), order, use_dictionary=False, column_encoding=whole)
     return int(sum(sizes) * sample.facts.rows / max(1, sample.rows.num_rows))
+
+
+def _places(sample: Sample) -> Numbers:
+    """Where in its file each row lies, about: sampled rows follow each other as those of the file do."""
+    of_a_file = max(1, sample.facts.rows // max(1, sample.files))
+    _, first, count = np.unique(sample.rows[FILE_COLUMN].to_numpy(), return_index=True, return_counts=True)
+    begin = np.argsort(first, kind="stable")
+    first, count = first[begin], count[begin]
+    within = np.arange(sample.rows.num_rows) - np.repeat(first, count)
+    return np.asarray(within * of_a_file // np.maximum(1, np.repeat(count, count)), np.int64)
 
 
 def _sizes(table: pa.Table, order: Numbers | None, **options: Any) -> list[float]:

@@ -23,7 +23,6 @@ from grebe.planner.query import Query
 from grebe.spark.attaching import Attached
 from grebe.spark.conditions import condition_of
 from grebe.spark.source import SparkSource
-from grebe.spark.views import definition_of
 
 _MOST_AT_ONCE = 8
 _MOST_VIEWS = 30
@@ -72,7 +71,7 @@ def considered(
     that can be planned."""
     posed, grounds = _looked_at(spark, of_each_shape(queries), opened, spelled)
     cores = cores_of(spark.session)
-    views = _views(grounds, posed, spelled, cores)
+    views = _views(grounds, posed, cores)
     own = [(one, [view.imagined for view in views if view.table == one.uri]) for one in grounds.values()]
     with supposing(spark, own) as supposed:
         planned = _at_once(cores, lambda one: spark.question(one.sql, supposed), posed)
@@ -170,27 +169,23 @@ def _option(ground: Ground, kind: Kind, reason: str, cores: int) -> Option | Non
     return Option(ground.uri, made, reason)
 
 
-def _views(
-    grounds: Mapping[str, Ground], posed: Sequence[_Posed], spelled: Callable[[str], str], cores: int
-) -> list[Option]:
+def _views(grounds: Mapping[str, Ground], posed: Sequence[_Posed], cores: int) -> list[Option]:
+    """Of the texts as they were given: no view is stored over a view that is gone tomorrow."""
     stored = sorted(views_of([(one.told, one.weight) for one in posed]), key=lambda one: -one.weight)[:_MOST_VIEWS]
     by_text = {one.told: one.tables for one in posed}
     made = _at_once(
         cores,
-        lambda one: _view(one[1], f"view_{one[0]}", [grounds[uri] for uri in by_text[one[1].example]], spelled, cores),
+        lambda one: _view(one[1], f"view_{one[0]}", [grounds[uri] for uri in by_text[one[1].example]], cores),
         list(enumerate(stored)),
     )
     return [one for one in made if one is not None]
 
 
-def _view(
-    stored: StoredQuery, name: str, grounds: Sequence[Ground], spelled: Callable[[str], str], cores: int
-) -> Option | None:
+def _view(stored: StoredQuery, name: str, grounds: Sequence[Ground], cores: int) -> Option | None:
     """On the first of the tables that takes it."""
     for ground in grounds:
         try:
-            meant = definition_of(ground.source.session, spelled(stored.sql), ground.uri, name)
-            planned = planned_for(ground.source, View(name, replace(meant, text=stored.sql)))
+            planned = planned_for(ground.source, View(name, stored.sql))
         except GrebeError:
             continue  # not of this table, or such as no view stores
         made = imagine(planned.kind, planned.spec, ground.sample, ground.covered, cores, ground.scales)

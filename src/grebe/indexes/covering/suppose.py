@@ -1,5 +1,7 @@
 """What a covering index would be like, by a sample of the table's rows."""
 
+import math
+
 from grebe.indexes.content.shape import Shape
 from grebe.indexes.covering.layout import Distinct, plan
 from grebe.indexes.supposed import Sample, Supposed, copied_bytes
@@ -24,8 +26,13 @@ def suppose(shape: Shape, sample: Sample) -> Supposed:
                 "reason": planned.reason,
             }
         },
-        bytes=copied_bytes(sample, shape.columns, order),
+        bytes=copied_bytes(sample, shape.columns, order, _filled(planned.parts, sample.distinct(shape.on))),
         rows=sample.facts.rows,
         files=planned.parts,
         order=None if layout.buckets else order,
     )
+
+
+def _filled(parts: int, values: float) -> int:
+    """Of so many parts those that get a value."""
+    return max(1, round(parts * (1.0 - math.exp(-values / parts))))

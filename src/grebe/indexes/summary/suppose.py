@@ -9,6 +9,8 @@ from grebe.indexes.supposed import OF_A_FILE, Sample, Supposed
 
 _OF_EACH = 24
 """Bytes of a file beside its sketches."""
+_OF_A_SKETCH = 1_500
+"""Bytes of the columns of a sketch, however few files there are."""
 _BITS_A_VALUE = 10
 _OF_A_PAIR = 0.3
 """Bytes of a value and a file that has it, in a sieve."""
@@ -26,7 +28,8 @@ def suppose(shape: Shape, sample: Sample) -> Supposed:
     for sieve in shape.sieves:
         pairs = sample.files * _values_of_a_file(sieve.column, sample)
         sieves += min(sieve.budget * rows * width_of(sieve.on.type), pairs * _OF_A_PAIR)
-    size = int(each * sample.files + sieves) + OF_A_FILE * (1 + len(shape.sieves))
+    sketched = sum(len(held.on) for held in shape.sketches)
+    size = int(each * sample.files + sieves) + OF_A_FILE * (1 + len(shape.sieves)) + _OF_A_SKETCH * sketched
     return Supposed({}, size, sample.files, 1 + len(shape.sieves), shuffled=bool(shape.sieves))
 
 
