@@ -17,11 +17,13 @@ from py4j.protocol import Py4JJavaError
 import grebe
 from grebe.advisor.organise import in_place
 from grebe.advisor.organise.in_place import files_met
+from grebe.advisor.organise.learned import Query as Recorded
 from grebe.errors import Conflict, GrebeError, InvalidConfig, InvalidStatement, StoreUnreachable, Unsupported
 from grebe.indexes.layout.laid_out import laid_out, with_leaves
 from grebe.indexes.layout.learn import learn
 from grebe.indexes.layout.tree import route
 from grebe.indexes.layout.workload import Query
+from grebe.indexes.where import recalled
 from grebe.predicate.arrow_types import from_arrow, to_physical
 from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import And, Column, Compare, IsNotNull, IsNull, Literal, Or, Predicate
@@ -117,7 +119,9 @@ def test_rows_stay_and_queries_read_less(served: Served, lake: LakeFormat) -> No
     assert told.read_after < 0.7 * told.read_before
     assert "would be written anew (dry run)" in str(told)
     assert listing(lake) == there
+    recorded = table.workload().count()
     made = table.organise(in_place=True, dry_run=False)
+    assert table.workload().count() == recorded
     assert (made.done, made.dry_run, made.version) == ("rewritten", False, str(lake.version()))
     assert held(served, lake.sql) == before
     assert held(served, lake.as_of(at)) == before
@@ -128,6 +132,20 @@ def test_rows_stay_and_queries_read_less(served: Served, lake: LakeFormat) -> No
     assert table.verify(deep=True).ok
     again = table.organise(in_place=True, dry_run=False)
     assert (again.done, again.version) == ("nothing", ""), again
+
+
+@pytest.mark.parametrize("lake", ["delta"] if "delta" in HERE else [], indirect=True)
+def test_queries_of_several_kinds_by_turns_are_told_by_all_of_them(served: Served, lake: LakeFormat) -> None:
+    source = served.lake.table(lake.path).newest
+    assert isinstance(source, LakeSource)
+    by_turns = [
+        f"k BETWEEN {250 * n} AND {250 * n + 90}" if n % 2 else f"w BETWEEN {25 * n} AND {25 * n + 9}"
+        for n in range(40)
+    ]
+    asked = [Recorded(recalled(text, source.reading), frozenset(["v"]), 1.0, 0) for text in by_turns]
+    table = in_place._Table(source, asked)
+    assert table.before > 0.95
+    assert in_place._Plan(table, np.arange(4)).after < 0.85
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
@@ -254,10 +272,14 @@ def test_what_cannot_be_kept_is_refused(served: Served, tmp_path: Path, monkeypa
     with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_IN_PLACE_FORMAT\].*plain files.*without in_place"):
         served.lake.table(plain).organise(in_place=True)
     for number, (clause, why) in enumerate(
-        [("CLUSTER BY (k)", "is clustered"), ("TBLPROPERTIES ('delta.enableRowTracking' = 'true')", "tracks its rows")]
+        [
+            ("(k BIGINT) USING delta CLUSTER BY (k)", "is clustered"),
+            ("(k BIGINT) USING delta TBLPROPERTIES ('delta.enableRowTracking' = 'true')", "tracks its rows"),
+            ("(k BIGINT, _grebe_leaf INT) USING delta", "has a column _grebe_leaf"),
+        ]
     ):
         path = str(tmp_path / f"t{number}")
-        spark.sql(f"CREATE TABLE delta.`{path}` (k BIGINT, w INT) USING delta {clause}")
+        spark.sql(f"CREATE TABLE delta.`{path}` {clause}")
         with pytest.raises(Unsupported, match=rf"\[UNSUPPORTED_IN_PLACE\].*{why}"):
             served.lake.table(path).organise(in_place=True)
     path = str(tmp_path / "simple")

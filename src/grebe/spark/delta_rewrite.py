@@ -19,6 +19,7 @@ from grebe.spark.table_rewrite import (
     Rewritten,
     apart,
     calls_of,
+    count_of,
     format_errors,
     require_all_there,
     require_same_rows,
@@ -79,7 +80,7 @@ def rewrite_delta(session: "SparkSession", lake: DeltaSource, uris: Collection[s
             frame = DataFrame(log.createDataFrame(snapshot, files, False, nothing), own)
         with format_errors(lake.uri, _CONFLICTS, "writing its rows"):
             told = _rows([said for _, said in chosen])
-            expected = frame.count() if told is None else told
+            expected = count_of(frame) if told is None else told
             partitions = [f"`{name.replace('`', '``')}`" for name in lake.table.metadata().partition_columns]
             laid = arrange(frame, partitions)
             written = transaction.writeFiles(laid._jdf, nothing, True, none)
@@ -88,7 +89,7 @@ def rewrite_delta(session: "SparkSession", lake: DeltaSource, uris: Collection[s
             ]
             counted = _rows(added)
             if counted is None:
-                counted = DataFrame(log.createDataFrame(snapshot, written, False, nothing), own).count()
+                counted = count_of(DataFrame(log.createDataFrame(snapshot, written, False, nothing), own))
         require_same_rows(expected, counted, lake.uri)
         with format_errors(lake.uri, _CONFLICTS, "the commit"):
             action = delta.actions.Action.fromJson

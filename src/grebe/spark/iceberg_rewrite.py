@@ -17,6 +17,7 @@ from grebe.spark.table_rewrite import (
     Rewritten,
     apart,
     calls_of,
+    count_of,
     format_errors,
     require_all_there,
     require_same_rows,
@@ -100,7 +101,7 @@ def _written(
     with format_errors(lake.uri, _CONFLICTS, "writing its rows"):
         frame = own.read.format("iceberg").load(group)
         deleted = any(len(one.deletes()) for one in tasks)
-        expected = frame.count() if deleted else sum(one.file().recordCount() for one in tasks)
+        expected = count_of(frame) if deleted else sum(one.file().recordCount() for one in tasks)
         laid = arrange(frame, _partition(table))
         writer = laid.write.format("iceberg").option("use-table-distribution-and-ordering", "false")
         writer.option("output-spec-id", str(table.spec().specId())).mode("append").save(group)

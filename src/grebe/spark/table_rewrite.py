@@ -35,11 +35,18 @@ def apart(session: "SparkSession") -> "Iterator[SparkSession]":
     jvm: Any = session._jvm
     made = session._jsparkSession.cloneSession()
     load(session).bridge.setEnabled(made, False)
-    jvm.org.apache.spark.sql.SparkSession.setActiveSession(made)
+    sessions = jvm.org.apache.spark.sql.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(made)
     try:
         yield SparkSession(session.sparkContext, made)
     finally:
-        jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+        sessions.setActiveSession(before.get() if before.isDefined() else session._jsparkSession)
+
+
+def count_of(frame: "DataFrame") -> int:
+    """Its rows, counted without a query of Spark's, which would be recorded as one that somebody asked."""
+    return int(frame.selectExpr("1 AS one")._jdf.queryExecution().toRdd().count())
 
 
 def require_all_there(wanted: int, found: int, uri: str) -> None:

@@ -18,6 +18,7 @@ from grebe.advisor.what_if.sampling import sample_of
 from grebe.advisor.workload.observed import Observed
 from grebe.errors import InvalidConfig, Unsupported
 from grebe.files import FileList
+from grebe.indexes.content.copied import OWN_NAMES
 from grebe.indexes.content.parts import parts_for
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.indexes.layout.build import leaf_share
@@ -51,6 +52,7 @@ _MOST_LEAVES = 1_024
 """Each is a few words of an expression of Spark's."""
 _LEAST_FILE_BYTES = 16 * 1024 * 1024
 """A table has no more files afterwards than before, and its size asks for, unless they are larger than this."""
+_SEED = 42
 _CLEANED_BY = {"delta": "VACUUM", "iceberg": "expire_snapshots"}
 Rewrite = Callable[[frozenset[str], Arrange], Rewritten]
 
@@ -119,6 +121,12 @@ def organise_in_place(
 
 def _rewriting(source: SparkSource) -> Rewrite:
     """Raises `Unsupported` for what must not be, or cannot be, rewritten."""
+    for column in source.reading.columns:
+        if column.name.lower().startswith(OWN_NAMES):
+            raise Unsupported(
+                f"{source.uri} has a column {column.name}, a name that Grebe needs for itself while rows are arranged; rename it",
+                detail="IN_PLACE",
+            )
     match source:
         case LakeSource(lake=DeltaSource() as lake):
             require_delta(source.given, lake)
@@ -220,15 +228,16 @@ class _Plan:
     def _expected(self) -> float:
         """What queries like those would read: each half is told by a tree that is learned from the other."""
         asked = self._table.asked
-        halves = [np.arange(0, len(asked), 2), np.arange(1, len(asked), 2)]
+        # By chance: a dashboard asks one thing after the other, so that every second query may be of another kind.
+        order = np.random.default_rng(_SEED).permutation(len(asked))
+        halves = [order[0::2], order[1::2]]
         met = self._table.met.astype(np.float64)
         if not len(halves[1]):
             return 1.0
         for own, other in (halves, halves[::-1]):
-            told = [asked[number] for number in own]
-            met[np.ix_(own, self._chosen)] = self._shares(self._learned([asked[number] for number in other]), told)[
-                :, None
-            ]
+            tree = self._learned([asked[number] for number in other])
+            share = self._shares(tree, [asked[number] for number in own])
+            met[np.ix_(own, self._chosen)] = share[:, None]
         return self._table.share(met)
 
     def _shares(self, tree: Tree, asked: Sequence[Asked]) -> npt.NDArray[np.float64]:
