@@ -1,35 +1,26 @@
 """Tables of Delta Lake and Iceberg laid out themselves: no row is lost, whoever else writes, and queries read less of them."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from py4j.protocol import Py4JJavaError
 
 import grebe
 from grebe.advisor.organise import in_place
-from grebe.advisor.organise.in_place import files_met
 from grebe.advisor.organise.learned import Query as Recorded
+from grebe.cli.main import main
 from grebe.errors import Conflict, GrebeError, InvalidConfig, InvalidStatement, StoreUnreachable, Unsupported
-from grebe.indexes.layout.laid_out import laid_out, with_leaves
-from grebe.indexes.layout.learn import learn
-from grebe.indexes.layout.tree import route
-from grebe.indexes.layout.workload import Query
+from grebe.indexes.layout.laid_out import laid_out
 from grebe.indexes.where import recalled
-from grebe.predicate.arrow_types import from_arrow, to_physical
-from grebe.predicate.evaluate import matches
-from grebe.predicate.tree import And, Column, Compare, IsNotNull, IsNull, Literal, Or, Predicate
-from grebe.sources import open_source
 from grebe.sources.delta import DeltaSource
-from grebe.sources.file_bounds import bounds_of
 from grebe.sources.iceberg import _newest
 from grebe.spark import delta_rewrite, table_rewrite
 from grebe.spark.lake_source import LakeSource
@@ -118,6 +109,8 @@ def test_rows_stay_and_queries_read_less(served: Served, lake: LakeFormat) -> No
     assert (told.done, told.dry_run, told.files, told.version) == ("rewritten", True, 4, "")
     assert told.read_after < 0.7 * told.read_before
     assert "would be written anew (dry run)" in str(told)
+    shown = CliRunner().invoke(main, ["organise", lake.given, "--in-place", "--json"])
+    assert (shown.exit_code, json.loads(shown.stdout)) == (0, told.to_dict())
     assert listing(lake) == there
     recorded = table.workload().count()
     made = table.organise(in_place=True, dry_run=False)
@@ -132,6 +125,19 @@ def test_rows_stay_and_queries_read_less(served: Served, lake: LakeFormat) -> No
     assert table.verify(deep=True).ok
     again = table.organise(in_place=True, dry_run=False)
     assert (again.done, again.version) == ("nothing", ""), again
+
+
+@pytest.mark.skipif("hudi" not in HERE, reason="no Hudi for this Spark")
+def test_hudi_is_refused(served: Served, tmp_path: Path) -> None:
+    lake = FORMATS["hudi"](served.spark, tmp_path)
+    lake.create(rows(served.spark, 10))
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_IN_PLACE_FORMAT\].*a table of hudi"):
+        served.lake.table(lake.path).organise(in_place=True)
+
+
+def test_yes_is_said_only_to_what_rewrites_the_table() -> None:
+    asked = CliRunner().invoke(main, ["organise", "anything", "--yes"])
+    assert (asked.exit_code, "--yes is for --in-place" in asked.output) == (2, True)
 
 
 @pytest.mark.parametrize("lake", ["delta"] if "delta" in HERE else [], indirect=True)
@@ -301,6 +307,7 @@ def test_what_cannot_be_kept_is_refused(served: Served, tmp_path: Path, monkeypa
             delta_rewrite.rewrite_delta(spark, source.lake, (), lambda frame, _: frame)
 
 
+@pytest.mark.skipif("iceberg" not in HERE, reason="no Iceberg for this Spark")
 def test_a_commit_that_may_have_happened_is_told_so(spark: "SparkSession") -> None:
     jvm: Any = spark._jvm
     unknown = jvm.org.apache.iceberg.exceptions.CommitStateUnknownException(jvm.java.io.IOException("gone"))
@@ -309,97 +316,3 @@ def test_a_commit_that_may_have_happened_is_told_so(spark: "SparkSession") -> No
         table_rewrite.format_errors("t", (), "the commit"),
     ):
         raise Py4JJavaError("o1.commit", unknown)
-
-
-TYPES = {
-    "b": pa.bool_(),
-    "d": pa.date32(),
-    "f": pa.float32(),
-    "g": pa.float64(),
-    "i": pa.int32(),
-    "l": pa.int64(),
-    "n": pa.decimal128(9, 2),
-    "o": pa.decimal128(30, 3),
-    "s": pa.string(),
-    "t": pa.timestamp("us", "UTC"),
-    "x y": pa.binary(),
-}
-
-
-def values(chance: random.Random, kind: pa.DataType, count: int) -> pa.Array:
-    numbers = [chance.choice([None, *(chance.randrange(-40, 40) for _ in range(6))]) for _ in range(count)]
-    if pa.types.is_boolean(kind):
-        return pa.array([None if one is None else one > 0 for one in numbers])
-    if pa.types.is_floating(kind):
-        special = {0: float("nan"), 1: -0.0, 2: float("inf"), 3: float("-inf")}
-        return pa.array([None if one is None else special.get(one, one / 8) for one in numbers], kind)
-    if kind in (pa.string(), pa.binary()):
-        texts = [None if one is None else chr(0x100 + 37 * abs(one)) * (one % 3) for one in numbers]
-        return pa.array(texts, pa.string()).cast(kind)
-    if pa.types.is_decimal(kind):
-        return pa.array([None if one is None else Decimal(one) / 4 for one in numbers], kind)
-    return pa.array(numbers, pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind)
-
-
-@pytest.mark.parametrize("deepest", [3, 24])
-def test_spark_finds_the_same_leaf_for_values_of_every_type(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deepest: int
-) -> None:
-    monkeypatch.setattr("grebe.indexes.layout.laid_out._DEEPEST", deepest)
-    chance = random.Random(deepest)
-    held = pa.table({name: values(chance, kind, 600) for name, kind in TYPES.items()})
-    asked = []
-    for name in TYPES:
-        one = held.column(name).drop_null()[0]
-        kind = from_arrow(held.schema.field(name).type)
-        physical = to_physical(pa.array([one.as_py()], one.type), kind)[0].as_py()
-        asked.append(
-            Query(Compare(chance.choice(["<", "<=", ">", ">="]), Column((name,), kind), Literal(physical, kind)))
-        )
-        asked.append(Query(IsNull(Column((name,), kind))))
-    tree = learn(held, asked, 4)
-    assert set(tree.names) == set(TYPES)
-    pq.write_table(held.append_column("at", pa.array(range(600))), tmp_path / "rows.parquet")
-    found = with_leaves(spark.read.parquet(str(tmp_path / "rows.parquet")), tree).orderBy("at").select("_grebe_leaf")
-    assert [row[0] for row in found.collect()] == route(tree, held).tolist()
-
-
-def comparing(chance: random.Random, name: str, among: pa.Array) -> Predicate:
-    kind = from_arrow(among.type)
-    held = to_physical(among.drop_null().unique(), kind).to_pylist()
-    column = Column((name,), kind)
-    if chance.random() < 0.2:
-        return IsNull(column) if chance.random() < 0.5 else IsNotNull(column)
-    return Compare(chance.choice(["<", "<=", ">", ">=", "="]), column, Literal(chance.choice(held), kind))
-
-
-def test_no_file_with_a_matching_row_is_taken_for_skipped(tmp_path: Path) -> None:
-    """By what Delta keeps of its files, NULLs and partitions among them, against the rows themselves."""
-    from deltalake import write_deltalake
-
-    chance, names = random.Random(5), ("d", "i", "n", "s")
-    parts = []
-    for number in range(12):
-        part = pa.table({name: values(chance, TYPES[name], 3) for name in names})
-        parts.append(part.append_column("p", pa.array([number % 3 or None] * 3, pa.int64())))
-        write_deltalake(str(tmp_path / "t"), parts[-1], mode="append", partition_by=["p"])
-    lake, whole = open_source(str(tmp_path / "t"), format="delta"), pa.concat_tables(parts)
-    assert isinstance(lake, DeltaSource)
-    bounds = bounds_of(lake, lake.columns)
-    own = [
-        pq.read_table(pa.BufferReader(one.read(0, one.size)), partitioning=None).append_column(
-            "p", pa.array([bounds.low.column("p")[place].as_py()] * 3, pa.int64())
-        )
-        for place, one in enumerate(lake.data_files(lake.files()))
-    ]
-    asked = []
-    for _ in range(200):
-        some = chance.sample([*names, "p"], 2)
-        below = [comparing(chance, name, whole.column(name).combine_chunks()) for name in some]
-        asked.append(Query(And(tuple(below)) if chance.random() < 0.7 else Or(tuple(below))))
-    met = files_met(bounds, [*names, "p"], asked)
-    there = np.array([[matches(rows, one.predicate).true_count > 0 for rows in own] for one in asked])
-    assert not (there & ~met).any()
-    assert 0.2 < met.mean() < 0.8
-    assert bounds.rows.tolist() == [3] * 12
-    assert sorted(Counter(bounds.group.tolist()).values()) == [4, 4, 4]
