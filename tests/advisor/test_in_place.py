@@ -25,6 +25,7 @@ from grebe.sources.iceberg import _newest
 from grebe.spark import delta_rewrite, table_rewrite
 from grebe.spark.lake_source import LakeSource
 from grebe.store.opening import open_store
+from tests.lakes.equality_deletes import delete_by_value
 from tests.lakes.formats import FORMATS, HERE, SHORT_FIRST, LakeFormat
 from tests.spark.served import Served, serving
 
@@ -179,6 +180,22 @@ def test_whatever_others_do_meanwhile_no_row_is_lost(
     interrupted(monkeypatch, partial(lake.append, new))
     assert table.organise(in_place=True, dry_run=False).done == "rewritten"
     assert held(served, lake.sql) == expected + Counter(tuple(row) for row in new.collect())
+
+
+@pytest.mark.skipif("iceberg" not in HERE, reason="no Iceberg for this Spark")
+def test_rows_deleted_by_value_before_and_meanwhile_stay_deleted(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, first = FORMATS["iceberg"](served.spark, tmp_path), 2**31
+    lake.create(rows(served.spark, start=first).repartition(4))
+    ask(served, lake.sql, conditions(count=4))
+    expected = Counter(
+        {row: count for row, count in held(served, lake.sql).items() if row[2] not in (first, first + 1)}
+    )
+    delete_by_value(served.spark, lake.sql, "v", first)
+    interrupted(monkeypatch, lambda: delete_by_value(served.spark, lake.sql, "v", first + 1))
+    assert served.lake.table(lake.given).organise(in_place=True, dry_run=False).done == "rewritten"
+    assert held(served, lake.sql) == expected
 
 
 def metadata(served: Served, name: str) -> list[Any]:
