@@ -23,6 +23,10 @@ OF_A_FILE = 3_500
 """Bytes of a content file beside its rows, and of what the directory says of it."""
 _OF_A_COPY, _OF_ITS_COLUMN = 700, 300
 _OF_A_RUN = 3.0
+_MOST_OF_A_DICTIONARY = 1 << 20
+"""Bytes of its values; Parquet's writer gives up larger ones."""
+_LINEAGE = Chosen((FILE_COLUMN,), "integer")
+_APART = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Sample:
     """Of the table."""
     groups: "Callable[[Definition], Groups] | None" = None
     """What of the sampled rows a query groups; None without Spark."""
+    drawn_from: int = 0
+    """Rows that the sampled ones were drawn from: a part of each of some files; 0: any of the table's."""
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """Many kinds ask the same of the same columns."""
 
@@ -74,13 +80,29 @@ class Sample:
     def distinct(self, columns: Sequence[Chosen]) -> float:
         """How many different values the table has, about."""
         found, once = self._counted(columns)
-        return scaled(found, once, self.rows.num_rows, self.facts.rows)
+        rows, sampled = self.facts.rows, self.rows.num_rows
+        if not 0 < self.drawn_from < rows or not self._apart(columns):
+            return scaled(found, once, sampled, rows)
+        # Parts of files that were not looked at have values of their own, but for one that goes on from the part before.
+        there = scaled(found, once, sampled, self.drawn_from)
+        parts = self.distinct_in_sample([_LINEAGE])
+        return min(float(rows), there + max(0.0, there - parts) * (rows / self.drawn_from - 1.0))
+
+    def _apart(self, columns: Sequence[Chosen]) -> bool:
+        """Whether two rows of one file are equal much more often than two of different files."""
+
+        def compare() -> bool:
+            codes, files = self.codes(columns), self.codes([_LINEAGE])
+            equal, alike = np.bincount(codes), np.unique(codes * (files.max() + 1) + files, return_counts=True)[1]
+            own = np.bincount(files)
+            within = (alike * (alike - 1)).sum() / max(1, (own * (own - 1)).sum())
+            among = ((equal**2).sum() - (alike**2).sum()) / max(1, len(codes) ** 2 - (own**2).sum())
+            return bool(len(own) > 1 and within > _APART * among)
+
+        return self.rows.num_rows > 0 and self._once(("apart", *(column.path for column in columns)), compare)
 
     def distinct_in_sample(self, columns: Sequence[Chosen]) -> int:
         return self._counted(columns)[0]
-
-    def grouped_by(self, columns: Sequence[Chosen]) -> "Groups":
-        return Groups(*self._counted(columns), self.rows.num_rows, self.rows.num_rows)
 
     def _counted(self, columns: Sequence[Chosen]) -> tuple[int, int]:
         """Different values of the sample, and those of them that it has once."""
@@ -143,14 +165,13 @@ class CanBeSupposed(Protocol):
 
 def copied_bytes(sample: Sample, columns: Sequence[Chosen], order: Numbers | None, parts: int | None = None) -> int:
     """Of these columns with their lineage, if all rows are written in that order, into so many files."""
-    lineage = Chosen((FILE_COLUMN,), "integer")
-    values = [*map(sample.values, columns), sample.values(lineage)]
+    values = [*map(sample.values, columns), sample.values(_LINEAGE)]
     scale = sample.facts.rows / max(1, sample.rows.num_rows)
     files = parts or parts_for(int(sum(_plain(values, order)) * scale))
     plain = _plain(values, order, math.ceil(sample.facts.rows / files))
     each = [
         min(alone * scale, _in_dictionary(sample, column, files, order is not None and place == 0))
-        for place, (column, alone) in enumerate(zip((*columns, lineage), plain, strict=True))
+        for place, (column, alone) in enumerate(zip((*columns, _LINEAGE), plain, strict=True))
     ]
     return int(sum(each)) + files * of_a_copy(len(values))
 
@@ -174,6 +195,8 @@ def _in_dictionary(sample: Sample, column: Chosen, files: int, in_order: bool) -
     listed = _plain([there.unique()], None)[0] / sample.distinct_in_sample([column])
     rows, values = sample.facts.rows / files, sample.distinct([column])
     own = values / files if in_order else values * (1.0 - math.exp(-rows / max(1.0, values)))
+    if own * there.nbytes / len(there) > _MOST_OF_A_DICTIONARY:
+        return math.inf
     number = own * _OF_A_RUN / rows if in_order else math.log2(own + 1.0) / 8
     return files * (own * listed + rows * number)
 

@@ -34,13 +34,14 @@ def sample_of(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32],
     facts = facts_of(files, source.reading, store)
     places = spread_over(len(files), _FILES) if len(files) else np.empty(0, np.int64)
     names = [column.name for column in source.reading.columns if column.name in columns]
-    rows = _empty(source.reading, names)
+    rows, drawn_from = _empty(source.reading, names), 0
     if len(places):
         try:
-            rows = _from_parquet(source, data_files(files.take(places), store), ids[places], names)
+            rows, drawn_from = _from_parquet(source, data_files(files.take(places), store), ids[places], names)
         except (GrebeError, pa.ArrowException, KeyError):  # not Parquet, or such as only Spark reads
             rows = _from_spark(source, files, ids, names)
-    return Sample(rows, facts, len(files), _groups_in(source, files, ids, facts.rows))
+            drawn_from = rows.num_rows
+    return Sample(rows, facts, len(files), _groups_in(source, files, ids, facts.rows), drawn_from)
 
 
 def _empty(reading: Reading, names: list[str]) -> pa.Table:
@@ -48,27 +49,33 @@ def _empty(reading: Reading, names: list[str]) -> pa.Table:
     return pa.schema([*fields, pa.field(FILE_COLUMN, pa.int64())]).empty_table()
 
 
-def _from_parquet(source: SparkSource, some: list[DataFile], ids: npt.NDArray[np.uint32], names: list[str]) -> pa.Table:
+def _from_parquet(
+    source: SparkSource, some: list[DataFile], ids: npt.NDArray[np.uint32], names: list[str]
+) -> tuple[pa.Table, int]:
+    """And how many rows they were drawn from."""
     whole = _empty(source.reading, names)
     if source.reading.format != "parquet" or source.reading.partition_columns:
         raise KeyError(source.reading.format)
     most = _ROWS // len(some)
 
-    def read(number: int) -> pa.Table:
+    def read(number: int) -> tuple[pa.Table, int]:
         chance = np.random.default_rng(_SEED + number)
         raw = RangeFile(some[number])
         with arrow_errors(raw, "Parquet"):
             opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
             if not opened.num_row_groups:
-                return whole
+                return whole, 0
             found = opened.read_row_group(int(chance.integers(opened.num_row_groups)), columns=names)
-        kept = found.take(np.sort(chance.permutation(found.num_rows)[:most])).select(names)
-        return kept.append_column(FILE_COLUMN, pa.array(np.full(kept.num_rows, ids[number], np.int64))).cast(
-            whole.schema
-        )
+        read_as = pa.schema([field for field in whole.schema if field.name != FILE_COLUMN])
+        # Cast first: of some types that a file may say it has nothing can be taken.
+        kept = found.select(names).cast(read_as).take(np.sort(chance.permutation(found.num_rows)[:most]))
+        numbered = kept.append_column(whole.schema.field(FILE_COLUMN), pa.array(np.full(kept.num_rows, ids[number])))
+        return numbered, found.num_rows
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return pa.concat_tables([whole, *pool.map(read, range(len(some)))]).combine_chunks()
+        read_ones = list(pool.map(read, range(len(some))))
+    rows = pa.concat_tables([whole, *(table for table, _ in read_ones)]).combine_chunks()
+    return rows, sum(count for _, count in read_ones)
 
 
 def _from_spark(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], names: list[str]) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.parts import parts_for
-from grebe.indexes.supposed import Groups, Sample, Supposed, bytes_of_a_row, of_a_copy, scaled
+from grebe.indexes.supposed import Sample, Supposed, bytes_of_a_row, of_a_copy, scaled
 from grebe.indexes.view.definition import Definition, Measure
 from grebe.indexes.view.trees import columns_in, is_column
 
@@ -16,27 +16,22 @@ _OF_A_COLUMN = 3
 
 def suppose(definition: Definition, sample: Sample) -> Supposed:
     rows = sample.facts.rows
-    groups = _groups(definition, sample)
-    if groups is not None:
-        rows = round(rows * groups.rows / max(1, groups.sampled))
-        if definition.grouped:
-            whole = scaled(groups.found, groups.once, groups.rows, rows)
-            rows = round(min(rows, whole + min(rows, whole * sample.files)))
     columns = _columns(definition, sample)
+    whole: float | None = None
+    if columns is not None and len(definition.bases) == 1 and not definition.where:
+        whole = sample.distinct(columns)
+    elif sample.groups is not None:  # what else a query groups by only Spark can tell
+        groups = sample.groups(definition)
+        rows = round(rows * groups.rows / max(1, groups.sampled))
+        whole = scaled(groups.found, groups.once, groups.rows, rows)
+    if definition.grouped and whole is not None:
+        rows = round(min(rows, whole + min(rows, whole * sample.files)))
     keys = _OF_A_KEY * len(definition.keys) if columns is None else bytes_of_a_row(sample, columns)
     size = int(rows * (keys + sum(_width(one, definition, sample) for one in definition.measures)))
     files = parts_for(size) + int(definition.grouped)
     layout = {"buckets": 0, "bucket_by": [], "sort_by": [], "reason": "as the query groups its rows"}
     beside = files * of_a_copy(len(definition.fields) + 1)
     return Supposed({"layout": layout}, size + beside, rows, files)
-
-
-def _groups(definition: Definition, sample: Sample) -> Groups | None:
-    """Columns of one table are counted in its sampled rows; what else a query groups by only Spark can tell."""
-    columns = _columns(definition, sample)
-    if columns is not None and len(definition.bases) == 1 and not definition.where:
-        return sample.grouped_by(columns)
-    return None if sample.groups is None else sample.groups(definition)
 
 
 def _columns(definition: Definition, sample: Sample) -> list[Chosen] | None:
