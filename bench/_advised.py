@@ -1,6 +1,7 @@
 """A workload with the indexes that `recommend` chooses, with those of an expert within the same bytes, and without any: time, and
 how far predictions of size, of building and of what a query saves were right."""
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,8 +55,9 @@ class Truth:
                 middle = statistics.median(ratios)
                 report.add(f"{what}, predicted / true, median", "ratio", middle, runs=len(ratios))
                 report.add(f"{what} right within {within:g}x{goal}", "share", _within(ratios, within), runs=len(ratios))
-                apart = [ratio / middle for ratio in ratios]
-                report.add(f"{what}, but for one factor", "share", _within(apart, within), runs=len(ratios))
+                if 0 < middle < math.inf:
+                    apart = [ratio / middle for ratio in ratios]
+                    report.add(f"{what}, but for one factor", "share", _within(apart, within), runs=len(ratios))
 
 
 def _within(ratios: Sequence[float], most: float) -> float:
@@ -157,7 +159,7 @@ def _race(
         for name, used in {**sets, **alone}.items():
             guess, real = predicted[place].saved(used), cost[PLAIN] - cost[name]
             if max(guess, real) >= _COUNTS * cost[PLAIN] and (guess > 0 or _used(lake, text, used)):
-                ratio = guess / real if real > 0 else float("inf")
+                ratio = guess / real if real > 0 else math.inf
                 truth.gains.append((f"{workload.name} {case} {name}", ratio))
                 figures += f"; {name} saves {real:.3f}, predicted {guess:.3f}"
         print(f"{workload.name} {case}: {figures}", flush=True)

@@ -20,6 +20,7 @@ from grebe.advisor.recommend.events import queries_in_events
 from grebe.advisor.recommend.recommending import texts_of
 from grebe.advisor.recommend.texts import Weighed, of_each_shape, without_paths
 from grebe.advisor.recommend.views import views_of
+from grebe.advisor.what_if import sampling
 from grebe.errors import InvalidConfig, InvalidIndex, InvalidStatement
 from tests.spark.served import Served, serving
 
@@ -176,6 +177,14 @@ def test_tables_may_be_named_by_their_paths(served: Served, lake_folder: Path) -
     (view,) = (one.kind for one in found if isinstance(one.kind, grebe.View))
     assert path in repr(view), "as the workload names it"
     assert not [one for one in served.spark.sql("SHOW VIEWS").collect() if one.viewName.startswith("grebe_advice")]
+
+
+def test_parquet_is_sampled_without_spark(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*_: object) -> None:
+        raise AssertionError("Spark was asked")
+
+    monkeypatch.setattr(sampling, "_from_spark", asked)
+    assert served.lake.recommend(POINTS)
 
 
 def test_of_queries_that_differ_only_in_their_values_some_stand_for_all() -> None:

@@ -22,7 +22,8 @@ Numbers = npt.NDArray[np.int64]
 OF_A_FILE = 3_500
 """Bytes of a content file beside its rows, and of what the directory says of it."""
 _OF_A_COPY, _OF_ITS_COLUMN = 700, 300
-_OF_A_RUN = 3.0
+_OF_A_RUN, _LEAST_RUN, _REPEATED = 3.0, 8, 0.6
+"""Bytes of a run of equal values; of shorter ones each value is written, and some of that is compressed."""
 _MOST_OF_A_DICTIONARY = 1 << 20
 """Bytes of its values; Parquet's writer gives up larger ones."""
 _LINEAGE = Chosen((FILE_COLUMN,), "integer")
@@ -197,7 +198,9 @@ def _in_dictionary(sample: Sample, column: Chosen, files: int, in_order: bool) -
     own = values / files if in_order else values * (1.0 - math.exp(-rows / max(1.0, values)))
     if own * there.nbytes / len(there) > _MOST_OF_A_DICTIONARY:
         return math.inf
-    number = own * _OF_A_RUN / rows if in_order else math.log2(own + 1.0) / 8
+    number = math.log2(own + 1.0) / 8
+    if in_order:
+        number = own * _OF_A_RUN / rows if rows >= own * _LEAST_RUN else number * _REPEATED
     return files * (own * listed + rows * number)
 
 

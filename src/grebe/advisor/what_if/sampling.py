@@ -69,8 +69,8 @@ def _from_parquet(
         read_as = pa.schema([field for field in whole.schema if field.name != FILE_COLUMN])
         # Cast first: of some types that a file may say it has nothing can be taken.
         kept = found.select(names).cast(read_as).take(np.sort(chance.permutation(found.num_rows)[:most]))
-        numbered = kept.append_column(whole.schema.field(FILE_COLUMN), pa.array(np.full(kept.num_rows, ids[number])))
-        return numbered, found.num_rows
+        file = pa.array(np.full(kept.num_rows, ids[number], np.int64))
+        return kept.append_column(whole.schema.field(FILE_COLUMN), file), found.num_rows
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         read_ones = list(pool.map(read, range(len(some))))
