@@ -247,7 +247,7 @@ def test_an_iceberg_table_keeps_partitions_and_ids_of_rows(served: Served) -> No
     )
     new = rows(spark).selectExpr("k", "w", "v", "DATE '2024-01-20' + CAST(v % 20 AS INT) AS `a day`", "map(s, w) AS m")
     new.writeTo(name).append()
-    ask(served, name, conditions())
+    ask(served, name, conditions(count=12))
     ids = f"SELECT k, w, v, `a day`, to_json(m), _row_id, _last_updated_sequence_number FROM {name}"
     expected = Counter(tuple(row) for row in spark.sql(ids).collect())
     partitions = f"SELECT partition, record_count FROM {name}.partitions ORDER BY 1"

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from grebe.indexes.layout.axes import united
-from grebe.indexes.layout.learn import grown
+from grebe.indexes.layout.learn import beyond_the_log, grown
 from grebe.indexes.layout.shares import shares_by_block
 from grebe.indexes.layout.tree import LEAF, Tree, route, trimmed
 from grebe.indexes.layout.workload import Query, numbered
@@ -44,6 +44,7 @@ def benefits(tree: Tree, sample: pa.Table, queries: Sequence[Query], leaf_rows: 
         return []
     leaf, known = route(tree, sample), numbered(sample, queries)
     now = shares_by_block(known, leaf, tree.leaves)
+    may_come = beyond_the_log(known)
     found = []
     for node in range(len(tree.column)):
         first, beyond = int(tree.first_leaf[node]), int(tree.first_leaf[tree.ends[node]])
@@ -53,7 +54,7 @@ def benefits(tree: Tree, sample: pa.Table, queries: Sequence[Query], leaf_rows: 
         if share < _LEAST_SHARE or not read.any():
             continue
         own = known.only(rows, np.flatnonzero(read))
-        anew = grown(own, leaf_rows)
+        anew = grown(own, leaf_rows, may_come)
         then = shares_by_block(own, route(anew, sample.take(pa.array(rows))), anew.leaves).sum(axis=1) * share
         gain = float(own.asked.weight @ (read[read > 0] - then))
         if gain > 0:

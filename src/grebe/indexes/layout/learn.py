@@ -18,20 +18,27 @@ from grebe.indexes.layout.workload import Numbered, Query, Workload, numbered
 
 _NEIGHBOURS = 24
 """Queries of the least node above that has so many are taken to be what may come in a node."""
-_BEYOND_THE_LOG = 0.02
-"""How much those that may come count beside those that came."""
+_LOGGED, _BEYOND = (30, 100, 200), (3.0, 0.1, 0.02)
+"""By how many queries were logged: how much those that may come count beside them. Few tell little of what comes: then the tree is
+rather a kd-tree, which is at least never much worse than a curve."""
 
 
 def learn(sample: pa.Table, queries: Sequence[Query], leaf_rows: float) -> Tree:
     """That cuts the columns of the sample; no leaf has fewer rows of the sample than that."""
-    return grown(numbered(sample, queries), leaf_rows)
+    known = numbered(sample, queries)
+    return grown(known, leaf_rows, beyond_the_log(known))
 
 
-def grown(of: Numbered, leaf_rows: float) -> Tree:
+def beyond_the_log(of: Numbered) -> float:
+    """How much queries count that may come, beside those that came."""
+    return float(np.exp(np.interp(np.log(max(1, len(of.asked))), np.log(_LOGGED), np.log(_BEYOND))))
+
+
+def grown(of: Numbered, leaf_rows: float, beyond: float) -> Tree:
     """The same, of what is numbered already."""
     below = [_shares_below(line, axis.last) for line, axis in zip(of.codes, of.axes, strict=True)]
     possible = of.asked.take(np.flatnonzero((of.asked.low <= of.asked.high).all(axis=1)))
-    column, cut = _Grower(of.codes, below, max(1.0, leaf_rows)).grown(possible)
+    column, cut = _Grower(of.codes, below, max(1.0, leaf_rows), beyond).grown(possible)
     return trimmed(of.names, of.axes, column, cut)
 
 
@@ -64,6 +71,7 @@ class _Grower:
     codes: npt.NDArray[np.int32]
     below: Sequence[npt.NDArray[np.float64]]
     least: float
+    beyond: float
 
     def grown(self, asked: Workload) -> tuple[Codes, Codes]:
         columns: list[int] = []
@@ -108,7 +116,7 @@ class _Grower:
         for column in np.flatnonzero(sides > 0).tolist():
             asking = around.asks[:, column]
             each = (hitting[asking] / np.maximum(around.width[asking, column] + sides[column], 1e-12)).sum()
-            found = self._best_of(column, rows, queries, _BEYOND_THE_LOG * each)
+            found = self._best_of(column, rows, queries, self.beyond * each)
             if found is not None and found[1] > gain:
                 best, gain = _Cut(column, found[0]), found[1]
         return best
