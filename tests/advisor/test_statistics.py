@@ -14,6 +14,7 @@ from grebe.advisor.workload.estimate import selectivity
 from grebe.advisor.workload.sampling import sampled
 from grebe.advisor.workload.statistics import TableStatistics
 from grebe.clock import SimulatedClock
+from grebe.config import Config
 from grebe.errors import Unsupported
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.bind import bind
@@ -152,3 +153,27 @@ def test_without_the_package_it_is_said_what_to_install(table: pa.Table, monkeyp
     with pytest.raises(Unsupported, match=r"grebe\[advisor\]") as refused:
         statistics.of_sample(table, ROWS)
     assert refused.value.code == "UNSUPPORTED_NO_SKETCHES"
+
+
+def test_a_table_tells_of_its_columns_and_keeps_what_it_was_told(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    folder.mkdir()
+    days = pa.array(range(1000), pa.int32()).cast(pa.date32())
+    names = [None if n % 4 == 0 else f"n{n % 10:02d}" for n in range(1000)]
+    pq.write_table(pa.table({"id": range(1000), "day": days, "name": names}), folder / "0.parquet")
+    opened = open_table(str(folder), config=Config(record_workload=True))
+    by_name = {one.column: one for one in opened.statistics()}
+    assert (by_name["id"].least, by_name["id"].greatest, by_name["id"].distinct) == (0, 999, 1000)
+    assert by_name["day"].least == "1970-01-01"
+    assert "1971-04-20" < str(by_name["day"].median) < "1971-06-10"
+    assert (by_name["name"].nulls, by_name["name"].least, by_name["name"].greatest) == (0.25, "n00", "n09")
+    assert opened.selectivity("id < 250") == pytest.approx(0.25, abs=0.02)
+    pq.write_table(pa.table({"id": range(5000, 5003), "day": days[:3], "name": names[:3]}), folder / "0.parquet")
+    again = open_table(str(folder), config=Config(record_workload=True))
+    assert again.statistics() == list(by_name.values())
+    assert {one.column: one.least for one in again.statistics(anew=True)}["id"] == 5000
+    assert open_table(str(folder)).selectivity("id >= 5000") == 1.0
+    again.forget_workload()
+    hashed = open_table(str(folder), config=Config(record_workload=True, workload_literals="hashed"))
+    hashed.statistics()
+    assert {one.median for one in open_table(str(folder), config=Config(record_workload=True)).statistics()} == {None}

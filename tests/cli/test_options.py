@@ -55,6 +55,7 @@ show {CSV} by_id -o timeout=30s {ALL}
 history {CSV} --limit 2 -o timeout=30s {ALL}
 workload {CSV} -o timeout=30s --limit 3 {ALL}
 workload {CSV} --queries {ALL}
+workload {CSV} --columns {ALL}
 predictions {CSV} -o timeout=30s --svg PAGE {ALL}
 workload {CSV} --clear {ALL}
 delete {CSV} by_id -o timeout=30s {ALL}

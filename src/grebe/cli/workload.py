@@ -1,11 +1,13 @@
 """`grebe workload` and `grebe predictions`: what was recorded of the queries on a table, and of its builds."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from grebe.advisor.measured.predictions import FIELDS, NOTHING
+from grebe.advisor.workload.columns import FIELDS as COLUMNS
 from grebe.advisor.workload.reading import by_shape
 from grebe.cli.output import Output
 from grebe.cli.tables import opened, table_argument
@@ -19,15 +21,19 @@ _QUERIES = ["at", "origin", "call", "tables", "predicates", "columns", "files", 
 @table_argument
 @click.option("--limit", type=click.IntRange(min=1), help="Only so many shapes; of single queries the newest.")
 @click.option("--queries", "single", is_flag=True, help="Every query by itself.")
+@click.option("--columns", is_flag=True, help="In their place what a sample tells of the columns.")
 @click.option("--clear", is_flag=True, help="Forget them all.")
 @click.pass_obj
-def workload(output: Output, /, limit: int | None, single: bool, clear: bool, **asked: Any) -> None:
+def workload(output: Output, /, limit: int | None, single: bool, columns: bool, clear: bool, **asked: Any) -> None:
     """The recorded queries on TABLE by their shape, that which took most of the time first.
 
     Queries are recorded where the setting `record_workload` is true."""
     table = opened(**asked)
     if clear:
         output.one({"removed": table.forget_workload()})
+        return
+    if columns:
+        output.rows(COLUMNS, [asdict(one) for one in table.statistics()])
         return
     queries = table.workload()
     if single:

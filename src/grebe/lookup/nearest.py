@@ -16,13 +16,15 @@ from grebe.indexes.places import Axes, KnowsPlaces, Ring
 from grebe.indexes.reading import Reader
 from grebe.lookup import places
 from grebe.lookup.engine import Engine
-from grebe.predicate.tree import FALSE, Predicate
+from grebe.predicate.builder import col
+from grebe.predicate.tree import FALSE, Predicate, columns_of
+from grebe.predicate.types import BINARY
 
 
-def axes_of(engine: Engine, asked: Axes | None) -> Axes:
+def axes_of(engine: Engine, on: str | Sequence[str] | None) -> Axes:
     """The columns that places are in: those asked for, or those of the only index that knows, be it damaged."""
-    if asked is not None:
-        return asked
+    if on is not None:
+        return _named(engine, (on,) if isinstance(on, str) else tuple(on))
     known = dict.fromkeys(one.axes for one in engine.snapshot.indexes if isinstance(one, KnowsPlaces))
     if len(known) == 1:
         return next(iter(known))
@@ -32,6 +34,23 @@ def axes_of(engine: Engine, asked: Axes | None) -> Axes:
         "four columns of boxes, or one of WKB",
         detail="NO_PLACES",
     )
+
+
+def _named(engine: Engine, names: tuple[str, ...]) -> Axes:
+    """Columns of places, as the table spells them."""
+    if len(names) not in (1, 2, 4) or not all(isinstance(name, str) for name in names):
+        raise InvalidPredicate("on= names two columns of points, four of boxes, or one of WKB", detail="NO_PLACES")
+    kinds = [engine.type_of(name) for name in names]
+    for name, kind in zip(names, kinds, strict=True):
+        if kind is None or not (kind == BINARY if len(names) == 1 else kind.is_numeric):
+            what = "is not there" if kind is None else f"is {kind}"
+            raise InvalidPredicate(
+                f"places are in two columns of numbers, four of boxes, or one of WKB (binary); {name} of "
+                f"{engine.snapshot.source.uri} {what}",
+                detail="NO_PLACES",
+            )
+    found = [columns_of(engine.bound(col(name).is_not_null())) for name in names]
+    return Axes(tuple(path for (path,) in found))
 
 
 def nearest(

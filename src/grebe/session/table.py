@@ -13,8 +13,12 @@ import pyarrow as pa
 
 from grebe import telemetry
 from grebe.advisor.measured.predictions import Predictions, predictions_of
+from grebe.advisor.workload.columns import ColumnInfo, statistics_of
+from grebe.advisor.workload.columns import described as described_columns
+from grebe.advisor.workload.estimate import selectivity
 from grebe.advisor.workload.observed import from_table
 from grebe.advisor.workload.reading import Recorded, places_of
+from grebe.advisor.workload.statistics import TableStatistics
 from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
@@ -22,7 +26,6 @@ from grebe.files import FileIds, FileList, canonical_uri
 from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.faults import Report
-from grebe.indexes.places import Axes
 from grebe.log.commit import Log
 from grebe.log.describe import HistoryEntry, IndexInfo, describe_history, describe_indexes, no_indexes
 from grebe.log.location import places
@@ -42,8 +45,7 @@ from grebe.maintenance.verify import verify
 from grebe.planner.prices import Prices
 from grebe.predicate.builder import col
 from grebe.predicate.parse import parse
-from grebe.predicate.tree import TRUE, Predicate, columns_of
-from grebe.predicate.types import BINARY
+from grebe.predicate.tree import TRUE, Predicate
 from grebe.session.stores import CountedStores
 from grebe.shown.records import Records
 from grebe.sources import Source, Version, open_source
@@ -127,6 +129,18 @@ class Table:
         """Predicted beside measured: of indexes whose building was predicted, and of recorded queries that used an index."""
         return predictions_of(None if self._log is None else self._log.state, from_table(self._recorded.queries()))
 
+    def statistics(self, anew: bool = False) -> Records[ColumnInfo]:
+        """Of each column the share of NULLs, how many different values there are, and quantiles, all by a sample of the rows. Kept
+        beside the recorded queries, where they are recorded; `anew` takes another sample."""
+        return described_columns(self._statistics(anew), self._engine.type_of)
+
+    def selectivity(self, predicate: str | Predicate) -> float:
+        """About which share of the rows makes the predicate true, by `statistics`."""
+        return selectivity(self._bound(predicate), self._statistics())
+
+    def _statistics(self, anew: bool = False) -> TableStatistics:
+        return statistics_of(self._engine, self._config, self._recorded.store, anew)
+
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
         return self.scan(col(column).is_null() if value is None else col(column) == self._typed(column, value), columns)
@@ -155,7 +169,7 @@ class Table:
         boxes, one of WKB. Boxes and geometries lie in it wholly."""
         wanted = Box.of(box)
         engine = self._engine
-        return engine.scan(within(engine, axes_of(engine, self._axes(on)), wanted), self._chosen(columns))
+        return engine.scan(within(engine, axes_of(engine, on), wanted), self._chosen(columns))
 
     def nearest(
         self,
@@ -171,7 +185,7 @@ class Table:
         point, engine = point_of(x, y), self._engine
         if isinstance(k, bool) or not isinstance(k, int) or k < 0:
             raise InvalidPredicate(f"nearest takes a number of rows, not k={k!r}", detail="POINT")
-        return nearest(engine, axes_of(engine, self._axes(on)), point, k, self._chosen(columns))
+        return nearest(engine, axes_of(engine, on), point, k, self._chosen(columns))
 
     def count(self, predicate: str | Predicate | None = None) -> int:
         """How many rows make the predicate true (all, if there is none). What an index knows for sure is not read."""
@@ -273,24 +287,6 @@ class Table:
             return value
         kind = self._engine.type_of(column)
         return pa.scalar(value, pa.timestamp("us")) if kind is not None and kind.name == "timestamp_ntz" else value
-
-    def _axes(self, on: str | Sequence[str] | None) -> Axes | None:
-        """Columns of places, as the table spells them."""
-        if on is None:
-            return None
-        names = (on,) if isinstance(on, str) else tuple(on)
-        if len(names) not in (1, 2, 4) or not all(isinstance(name, str) for name in names):
-            raise InvalidPredicate("on= names two columns of points, four of boxes, or one of WKB", detail="NO_PLACES")
-        kinds = [self._engine.type_of(name) for name in names]
-        for name, kind in zip(names, kinds, strict=True):
-            if kind is None or not (kind == BINARY if len(names) == 1 else kind.is_numeric):
-                what = "is not there" if kind is None else f"is {kind}"
-                raise InvalidPredicate(
-                    f"places are in two columns of numbers, four of boxes, or one of WKB (binary); {name} of {self.uri} {what}",
-                    detail="NO_PLACES",
-                )
-        found = [columns_of(self._engine.bound(col(name).is_not_null())) for name in names]
-        return Axes(tuple(path for (path,) in found))
 
     def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
         """As the table spells them. A name in other case is the same column, as in Spark."""

@@ -45,6 +45,10 @@ class Recorded:
         """What records lookups; None if nobody asks for it."""
         return RECORDER.lookups(self.places[0], self.opener, config) if config.record_workload else None
 
+    def store(self) -> Store:
+        """Of the first place."""
+        return self.opener(self.places[0])
+
     def queries(self) -> pa.Table:
         """Oldest first, those of this process up to now included."""
         RECORDER.flush()

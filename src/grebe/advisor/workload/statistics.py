@@ -59,6 +59,14 @@ class ColumnStatistics:
         sketch = _sketch(self.quantiles, self.numeric)
         return 0.0 if sketch.is_empty() else float(sketch.get_rank(key, inclusive))
 
+    def quantile(self, rank: float) -> Any:
+        """The value below which this share of the others lies, as the sketch keeps it; None if that cannot be told."""
+        sketch = _sketch(self.quantiles, self.numeric) if self.quantiles else None
+        if sketch is None or sketch.is_empty():
+            return None
+        ends = {0.0: sketch.get_min_value, 1.0: sketch.get_max_value}
+        return ends[rank]() if rank in ends else sketch.get_quantile(rank)
+
     def equal(self, value: object) -> float:
         """The share of values that are equal to this one: of a frequent value by the sketch, else as of any other."""
         up_to, less = self.below(value, True), self.below(value, False)
