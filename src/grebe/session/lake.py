@@ -150,7 +150,8 @@ class Lake:
         would take and save, and after how many such queries they pay. Nothing is built or written."""
         frame = self._session.sql(df) if isinstance(df, str) else df
         wanted = kinds if isinstance(kinds, Sequence) else [kinds]
-        return what_if(self._spark, frame, wanted, self._opened_for_advice)
+        pace = pace_of(from_table(self._recorded().queries())) if self._config.record_workload else 1.0
+        return what_if(self._spark, frame, wanted, self._opened_for_advice, pace)
 
     def recommend(
         self,

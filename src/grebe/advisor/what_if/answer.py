@@ -73,12 +73,12 @@ class WhatIf:
 
 
 def predicted(
-    imagined: Sequence[Imagined], decision: Decision, now: Estimate, prices: Prices, cores: int
+    imagined: Sequence[Imagined], decision: Decision, now: Estimate, prices: Prices, cores: int, pace: float = 1.0
 ) -> tuple[Predicted, ...]:
     """What is saved is saved by all that are used together; each is told its share by what it costs to build."""
     used = [one for one in imagined if one.kind.name in decision.used]
     whole = sum(one.build_seconds for one in used)
-    saved = max(0.0, now.milliseconds - decision.after.milliseconds) / _SECOND
+    saved = max(0.0, now.milliseconds - decision.after.milliseconds) * pace / _SECOND
     paid = prices.of(now.requests, now.bytes) - prices.of(decision.after.requests, decision.after.bytes)
     found = []
     for one in imagined:

@@ -34,7 +34,8 @@ Opened = Callable[[str], tuple[SparkSource, Place]]
 """The table at a path, or of a name of the catalog."""
 
 
-def what_if(spark: Attached, frame: "DataFrame", kinds: Sequence[Kind], opened: Opened) -> WhatIf:
+def what_if(spark: Attached, frame: "DataFrame", kinds: Sequence[Kind], opened: Opened, pace: float = 1.0) -> WhatIf:
+    """`pace`: how much longer queries take than the planner reckons with."""
     if not kinds:
         raise InvalidIndex(
             'what_if takes at least one kind: what_if(df, [grebe.Covering("by_a", on="a")])', detail="SPEC"
@@ -53,7 +54,7 @@ def what_if(spark: Attached, frame: "DataFrame", kinds: Sequence[Kind], opened: 
     prices = Prices.of_settings(spark.config)
     explanation = Explanation(decision, plans["before"], "", None, False, prices)
     current = now or Estimate()
-    return WhatIf(explanation, current, predicted(every, decision, current, prices, cores))
+    return WhatIf(explanation, current, predicted(every, decision, current, prices, cores, pace))
 
 
 def grounds_of(spark: Attached, frame: "DataFrame", opened: Opened, kinds: Sequence[Kind]) -> list[Ground]:
