@@ -139,6 +139,8 @@ def organise(
         there = _There(index, ground)
         if there.served(queries) >= _SERVED:
             return there.reorganised(table, queries, observed, share, most, dry_run, when_due)
+        if when_due:
+            return there.left_alone(queries, "most queries read columns that it does not keep")
     return _made(table, queries, name, most, dry_run)
 
 
@@ -216,6 +218,7 @@ class _There(_Imagined):
         self.index = index
         self.uri = ground.uri
         self.kept = frozenset(column.path[0] for column in self.shape.columns)
+        self.size = sum(file.size for file in index.content)
 
     def served(self, queries: Sequence[Query]) -> float:
         whole = sum(one.weight for one in queries)
@@ -235,14 +238,12 @@ class _There(_Imagined):
         asked = self.asked(queries)
         anew = shares_anew(self.sample, asked, self.leaf_rows)
         best = float(np.average(anew, weights=[one.weight for one in asked])) if asked else 1.0
-        size = sum(file.size for file in self.index.content)
-        left = Organised(self.uri, self.index.name, "nothing", size, before, before, 0.0, "")
         if before - best < _WORTH * before:
-            return replace(left, reason=f"a layout made anew would read {best:.1%}")
+            return self.left_alone(queries, f"a layout made anew would read {best:.1%}")
         regret = self._regret(table, observed, share)
         if when_due and not regret.is_due:
             lost = f"queries have lost {regret.lost:,.1f} s by it since, writing takes {regret.price:,.1f} s"
-            return replace(left, reason=lost, regret=regret)
+            return replace(self.left_alone(queries, lost), regret=regret)
         chosen = affordable(benefits(self.tree, self.sample, asked, self.leaf_rows), share)
         tree = grafted(self.tree, chosen)
         after = self.read(queries, tree)
@@ -261,7 +262,11 @@ class _There(_Imagined):
                 done, after, rows = "left", before, 0.0
                 reason = f"somebody is at it ({busy.code})"
         drawing = Drawing(self.sample, asked, self.tree, tree)
-        return Organised(self.uri, self.index.name, done, size, before, after, rows, reason, regret, drawing)
+        return Organised(self.uri, self.index.name, done, self.size, before, after, rows, reason, regret, drawing)
+
+    def left_alone(self, queries: Sequence[Query], reason: str) -> Organised:
+        before = self.read(queries)
+        return Organised(self.uri, self.index.name, "nothing", self.size, before, before, 0.0, reason)
 
     def _regret(self, table: Organising, observed: Sequence[Observed], share: float) -> Regret:
         """By the queries since it was made or laid out anew."""
