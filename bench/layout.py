@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +97,9 @@ def _on_disk(stage: _Stage) -> _Place:
 def _on_s3(stage: _Stage) -> _Place:
     server = stage.held.enter_context(s3_server())
     proxy = stage.held.enter_context(fault_proxy(server.endpoint))
+    # The JVM outlives a session, and remembers for every bucket which server it was on.
+    jvm: Any = stage.spark.sparkContext._jvm
+    jvm.org.apache.hadoop.fs.FileSystem.closeAll()
     use_s3(stage.spark, replace(server, endpoint=proxy.endpoint))
     store = open_store(server.uri(), server.storage_options)
     root = server.uri().replace("s3://", "s3a://")
