@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +25,11 @@ from grebe.log.location import beside
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.session.lake_table import LakeTable
 from grebe.store.opening import open_store
-from tests.advisor.test_organise import boxes, rows, sums
-from tests.spark.served import Served, serving
+from tests.advisor.rides import boxes, rows, sums
+from tests.spark.served import Served
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-FILES = 3
+    pass
 
 
 def _index(name: str = "auto_i", **more: object) -> IndexState:
@@ -115,23 +112,6 @@ def test_measured_builds_and_queries_make_the_next_predictions_better() -> None:
     assert scales_of(first).predicted("zorder", 100, 2.0) == Prediction(100, 2.0)
     assert pace_of([_asked(30.0, "i", expected=(0.0, 10.0))] * 5) == pytest.approx(3.0)
     assert pace_of([_asked(30.0, "i", expected=(0.0, 10.0))] * 4) == 1.0
-
-
-@pytest.fixture
-def served(spark: "SparkSession") -> Iterator[Served]:
-    with serving(spark, grebe.Config(record_workload=True, hybrid_max_appended=1.0, hybrid_max_deleted=1.0)) as served:
-        yield served
-
-
-@pytest.fixture
-def rides(served: Served, tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "rides"
-    folder.mkdir()
-    for number in range(FILES):
-        pq.write_table(rows(number), folder / f"{number}.parquet")
-    served.view("rides", folder)
-    yield folder
-    served.lake.table(str(folder)).forget_workload()  # nobody else is to be advised on these
 
 
 def _ask(served: Served, rides: Path, queries: list[str], times: int) -> None:

@@ -1,12 +1,9 @@
 """Layouts that the recorded queries ask for: made within a budget, changed as queries change, and never seen in an answer."""
 
-import random
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,66 +11,13 @@ import grebe
 from grebe.errors import InvalidConfig, InvalidIndex, InvalidStatement
 from grebe.maintenance import reorganise
 from grebe.maintenance.steps import carried_out
-from tests.spark.served import Served, serving
+from tests.advisor.rides import FILES, boxes, days, rows, sums
+from tests.spark.served import Served
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark]
-FILES, ROWS = 4, 30_000
-
-
-@pytest.fixture
-def served(spark: "SparkSession") -> Iterator[Served]:
-    with serving(spark, grebe.Config(record_workload=True, hybrid_max_appended=1.0, hybrid_max_deleted=1.0)) as served:
-        yield served
-
-
-@pytest.fixture
-def rides(served: Served, tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "rides"
-    folder.mkdir()
-    for number in range(FILES):
-        pq.write_table(rows(number), folder / f"{number}.parquet")
-    served.view("rides", folder)
-    yield folder
-    served.lake.table(str(folder)).forget_workload()  # nobody else is to be advised on these
-
-
-def rows(seed: int) -> pa.Table:
-    chance = random.Random(seed)
-    some = range(ROWS)
-    return pa.table(
-        {
-            "lon": [chance.gauss(0, 10) for _ in some],
-            "lat": [chance.gauss(0, 10) for _ in some],
-            "day": pa.array([19_000 + chance.randrange(365) for _ in some], pa.int32()).cast(pa.date32()),
-            "fare": pa.array([chance.randrange(10_000) for _ in some], pa.int64()),
-            "note": [f"{chance.random()}" for _ in some],
-        }
-    )
-
-
-def boxes(seed: int, count: int = 40) -> list[str]:
-    chance = random.Random(seed)
-    found = []
-    for _ in range(count):
-        x, y = chance.gauss(0, 6), chance.gauss(0, 6)
-        found.append(f"lon BETWEEN {x:.3f} AND {x + 2:.3f} AND lat BETWEEN {y:.3f} AND {y + 2:.3f}")
-    return found
-
-
-def days(seed: int, count: int = 40) -> list[str]:
-    chance = random.Random(seed)
-    first = [date(2022, 1, 8) + timedelta(days=chance.randrange(300)) for _ in range(count)]
-    return [
-        f"day BETWEEN DATE '{day}' AND DATE '{day + timedelta(days=5)}' AND fare > {9_000 + day.toordinal() % 300}"
-        for day in first
-    ]
-
-
-def sums(conditions: list[str]) -> list[str]:
-    return [f"SELECT sum(fare) FROM rides WHERE {one}" for one in conditions]
 
 
 def ask(rides: Path, conditions: list[str], columns: Sequence[str] = ("fare",)) -> None:

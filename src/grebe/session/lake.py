@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grebe.advisor.measured.scales import pace_of
 from grebe.advisor.recommend.events import queries_in_events
 from grebe.advisor.recommend.recommending import recommend, texts_of
-from grebe.advisor.recommend.replay import replayed
+from grebe.advisor.recommend.replay import Named, replayed
 from grebe.advisor.recommend.suggestion import Suggestions
 from grebe.advisor.what_if.answer import WhatIf
 from grebe.advisor.what_if.asking import what_if
@@ -166,10 +166,7 @@ class Lake:
         with a weight; the path of an event log of Spark's; None: the queries that were recorded. `budget`: of bytes, as a number,
         `"10GB"`, or a share of the tables, `"20%"`; `most`: so many indexes; `build_seconds`: for building them all. `objective`:
         `time`, `space` (as few bytes as save nearly as much) or `money`. Nothing is built or written."""
-        with (
-            named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named,
-            paths_as_views(self._session) as spelled,
-        ):
+        with self._named() as (named, spelled):
             pace = 1.0
             if workload is None:
                 observed = from_table(self._recorded().queries())
@@ -181,14 +178,20 @@ class Lake:
 
     def _suggested(self, table: str, observed: Sequence[Observed], bytes: float) -> Suggestions:
         """Indexes of one table for these queries, within so many bytes."""
-        with (
-            named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named,
-            paths_as_views(self._session) as spelled,
-        ):
+        with self._named() as (named, spelled):
             queries = replayed(observed, named)
             budget = None if bytes == float("inf") else int(bytes)
             opened, pace = self._opened_for_advice, pace_of(observed)
             return recommend(self._spark, queries, opened, spelled, budget, only=table, pace=pace)
+
+    @contextmanager
+    def _named(self) -> Iterator[tuple[Named, Callable[[str], str]]]:
+        """What tables are called in queries that are planned for advice, and texts that are planned faster."""
+        with (
+            named_tables(self._session, lambda uri: self._opened_for_advice(uri)[0]) as named,
+            paths_as_views(self._session) as spelled,
+        ):
+            yield named, spelled
 
     def _opened_for_advice(self, name: str) -> tuple[SparkSource, Place]:
         """With the log that queries go by, wherever it lies."""
