@@ -144,6 +144,8 @@ def serving(session: "SparkSession", config: grebe.Config = LENIENT) -> Iterator
             yield Served(session, lake, decisions)
         finally:
             lake.enabled = True
+            if config.record_workload:
+                lake._recorded().clear()  # nobody else is to be advised on these
             lake.detach()
 
 
