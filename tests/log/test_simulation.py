@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pytest
 
-from grebe.files import decode
+from grebe.files import RegisteredFiles, decode, encode
 from grebe.log import codec, registration, snapshot
 from grebe.log.commit import Log
 from grebe.log.entry import Entry
@@ -19,11 +19,15 @@ SEEDS = range(28)
 
 
 @pytest.fixture(autouse=True)
-def _each_object_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same few bytes are read again and again; decoding is pure, and what it gives is immutable."""
+def _what_is_pure_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same few bytes are read and the same few lists of files compared again and again; that is pure, and what it gives is
+    immutable. A list of files is taken to be another one unless it is the same object."""
     monkeypatch.setattr(codec, "decode_entry", lru_cache(1000)(codec.decode_entry))
     monkeypatch.setattr(codec, "decode_state", lru_cache(1000)(codec.decode_state))
     monkeypatch.setattr(registration, "decode", lru_cache(1000)(decode))
+    monkeypatch.setattr(registration, "encode", lru_cache(1000)(encode))
+    for name in ("empty", "register", "concat", "missing", "ids_of"):
+        monkeypatch.setattr(RegisteredFiles, name, lru_cache(1000)(getattr(RegisteredFiles, name)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

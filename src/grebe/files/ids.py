@@ -78,13 +78,17 @@ class FileIds:
         return not self & other
 
     def __or__(self, other: "FileIds") -> "FileIds":
-        return self._combined(other, np.logical_or)
+        if not other:
+            return self
+        return self._combined(other, np.logical_or) if self else other
 
     def __and__(self, other: "FileIds") -> "FileIds":
-        return self._combined(other, np.logical_and)
+        if not self:
+            return self
+        return self._combined(other, np.logical_and) if other else other
 
     def __sub__(self, other: "FileIds") -> "FileIds":
-        return self._combined(other, lambda mine, theirs: mine & ~theirs)
+        return self._combined(other, lambda mine, theirs: mine & ~theirs) if self and other else self
 
     def __le__(self, other: "FileIds") -> bool:
         return not self - other

@@ -24,6 +24,7 @@ from grebe.log import entry as entries
 from grebe.log.entry import FORMAT, Change, Entry
 from grebe.log.states import TableState
 
+_AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 _CHANGES: Mapping[str, Any] = {c.__name__: c for c in Change.__subclasses__()}
 
 
@@ -94,7 +95,9 @@ def _unseal(data: bytes, where: str) -> tuple[dict[str, Any], str]:
 
 
 def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (str, int, float)):
+    if value.__class__ in _AS_THEY_ARE:
+        return value
+    if isinstance(value, (str, int, float)):
         return value.value if isinstance(value, StrEnum) else value
     if isinstance(value, FileIds):
         return [list(r) for r in value.ranges]
@@ -105,10 +108,11 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if not dataclasses.is_dataclass(value):
         return value  # no JSON: `_seal` says so
-    fields = {
-        name: getattr(value, name) for name, _, default in _shape(value.__class__) if getattr(value, name) != default
+    plain = {
+        name: _plain(field)
+        for name, _, default in _shape(value.__class__)
+        if (field := getattr(value, name)) is not default and field != default
     }
-    plain = {name: _plain(v) for name, v in fields.items()}
     return {"change": type(value).__name__, **plain} if isinstance(value, Change) else plain
 
 
