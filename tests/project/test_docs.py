@@ -39,8 +39,10 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fi
     def run(path: Path) -> dict[str, Any]:
         monkeypatch.chdir(tmp_path)
         make_small(monkeypatch)
-        if any("SparkSession" in text for _, text, _ in blocks(path)):
-            work_in(request.getfixturevalue("spark"), tmp_path)  # the page's `getOrCreate` gets this session
+        if any("SparkSession" in text or "grebe " in text for _, text, _ in blocks(path)):
+            # The page's `getOrCreate` gets this session, and so does a command that needs one: a page that comes first and starts
+            # a Spark of its own would leave the later ones without the lake formats.
+            work_in(request.getfixturevalue("spark"), tmp_path)
         names: dict[str, Any] = {"__name__": "__main__"}
         for language, text, line in blocks(path):
             if language == "python":

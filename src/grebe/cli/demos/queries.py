@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SALES, FILES = 2_000_000, 16
 CUSTOMERS = 200_000
-_TURNS = 3
+TURNS = 3
 SETTINGS = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 _CUSTOMERS_ADDED = (4_000, 5_000)
 """Of the sales of one more file; the one who is asked for is among them."""
@@ -130,7 +130,7 @@ def _one_more_file(folder: Path) -> Iterator[None]:
 def _compared(lake: Lake, session: "SparkSession", name: str, sql: str) -> Row:
     taken: dict[bool, list[float]] = {True: [], False: []}
     answers = []
-    for turn in range(1 + _TURNS):
+    for turn in range(1 + TURNS):
         for enabled in (True, False):
             lake.enabled = enabled
             start = time.perf_counter()
