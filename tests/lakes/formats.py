@@ -1,5 +1,6 @@
 """The same verbs on tables of each lake format that this Spark has, done by the format itself."""
 
+import json
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,9 @@ class Delta(RollsBack):
         self.spark.sql(f"RESTORE {self.sql} TO VERSION AS OF {version}")
 
     def version(self) -> int:
-        return int(self.spark.sql(f"DESCRIBE HISTORY {self.sql} LIMIT 1").collect()[0]["version"])
+        from deltalake import DeltaTable
+
+        return DeltaTable(self.path).version()
 
     def as_of(self, version: Any) -> str:
         return f"{self.sql} VERSION AS OF {version}"
@@ -139,8 +142,9 @@ class Iceberg(RollsBack):
         self.spark.sql(f"CALL ice.system.set_current_snapshot('{self._name}', {version})")
 
     def version(self) -> int:
-        history = self.spark.sql(f"SELECT snapshot_id FROM {self.sql}.history ORDER BY made_current_at DESC LIMIT 1")
-        return int(history.collect()[0][0])
+        metadata = Path(self.path) / "metadata"
+        newest = metadata / f"v{(metadata / 'version-hint.text').read_text()}.metadata.json"
+        return int(json.loads(newest.read_bytes())["current-snapshot-id"])
 
     def as_of(self, version: Any) -> str:
         return f"{self.sql} VERSION AS OF {version}"
