@@ -25,10 +25,10 @@ _AGAIN = """
 import sys
 from pathlib import Path
 import grebe
-from testbed.spark import spark_session
+from testbed.spark import SHORT_LIVED, spark_session
 folder = Path(sys.argv[1])
 for turn in range(2):
-    with spark_session(folder / str(turn)) as spark:
+    with spark_session(folder / str(turn), SHORT_LIVED) as spark:
         lake = grebe.attach(spark)
         if turn == 0:
             spark.range(100).write.parquet(str(folder / "t"))
