@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grebe.spark import shim
 from grebe.spark.java import find_java
 from testbed import maven
 from testbed.s3 import S3Server
@@ -70,6 +71,8 @@ def _lake_settings(folder: Path) -> dict[str, str]:
                 "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
                 # Few files do not need fifty tasks to list them, and VACUUM not ten thousand.
                 "spark.databricks.delta.snapshotPartitions": "1",
+                # The one for HDFS, which is the default for files too, starts four processes for each commit.
+                "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
                 "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             }
         case "3.5":
@@ -103,6 +106,14 @@ def drop_views(session: "SparkSession") -> None:
     for row in session.sql("SHOW VIEWS").collect():
         if row.isTemporary:
             session.catalog.dropTempView(row.viewName)
+
+
+def forget_tables() -> None:
+    """All that queries and verbs of this process have met: who asks for every table with indexes reads the logs of them all."""
+    for loaded in shim._BRIDGES.values():
+        if (planning := loaded.planning) is not None:
+            for met in (planning.seats, planning.tables._touched, planning.tables._by_root, planning.tables._by_place):
+                met.clear()
 
 
 def use_s3(session: "SparkSession", server: S3Server) -> None:

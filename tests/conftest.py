@@ -19,7 +19,7 @@ from testbed.recipes import StoreRecipe
 from testbed.s3 import S3Server
 from testbed.s3 import s3_server as start_s3
 from testbed.sharing import shared
-from testbed.spark import SHORT_LIVED, drop_views, spark_session
+from testbed.spark import SHORT_LIVED, drop_views, forget_tables, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,9 +59,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 
 
 @pytest.fixture(scope="module", autouse=True)
-def views_end_with_their_module() -> "Iterator[None]":
-    """All tests of a worker share one session, where a view that is left behind hides another module's table."""
+def views_and_tables_end_with_their_module() -> "Iterator[None]":
+    """All tests of a worker share one session, where a view that is left behind hides another module's table, and the tables of
+    all modules before would be looked at by whoever asks for those with indexes."""
     yield
+    forget_tables()
     if (sql := sys.modules.get("pyspark.sql")) and (session := sql.SparkSession.getActiveSession()):
         drop_views(session)
 
