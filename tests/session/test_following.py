@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import grebe
@@ -13,6 +15,7 @@ from grebe.errors import InvalidConfig, Unsupported
 from grebe.session.lake import Lake
 from grebe.session.lake_table import LakeTable
 from tests.lakes.formats import HERE
+from tests.spark.served import write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +24,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 LONG = 120.0
 LAKES = [name for name in ("delta", "iceberg") if name in HERE]
+
+
+def numbered(start: int, stop: int) -> pa.Table:
+    return pa.table(
+        {
+            name: pa.array(numbers, pa.int64())
+            for name, numbers in (("id", range(start, stop)), ("few", [number % 10 for number in range(start, stop)]))
+        }
+    )
 
 
 class Stream:
@@ -34,8 +46,9 @@ class Stream:
         (folder / "in").mkdir()
 
     def arrive(self, rows: int = 100) -> None:
-        coming = self.spark.range(self.next, self.next + rows, 1, 1).selectExpr("id", "id % 10 AS few")
-        coming.write.mode("append").parquet(str(self.folder / "in"))
+        draft = self.folder / "in" / f"_{self.next}"  # which Spark does not see
+        pq.write_table(numbered(self.next, self.next + rows), draft)
+        draft.rename(draft.with_name(f"{self.next}.parquet"))
         self.next += rows
 
     def writing(self, sink: Callable[[Any], "StreamingQuery"]) -> "StreamingQuery":
@@ -66,8 +79,7 @@ def appended_to(path: str) -> "Callable[[DataFrame, int], None]":
 
 def plain(stream: Stream, lake: Lake) -> "tuple[LakeTable, StreamingQuery]":
     """A table of plain files with an index, and a stream that appends to it."""
-    path = str(stream.folder / "out")
-    stream.spark.range(-1_000, 0).selectExpr("id", "id % 10 AS few").write.parquet(path)
+    path = write(stream.folder / "out", numbered(-1_000, 0))
     table = lake.table(path)
     table.create(grebe.Lookup("by_id", on="id"))
     return table, stream.writing(lambda writer: writer.foreachBatch(appended_to(path)).start())

@@ -23,12 +23,17 @@ def lake(spark: "SparkSession") -> Iterator[grebe.Lake]:
     attached.detach()
 
 
-@pytest.fixture
-def path(spark: "SparkSession", tmp_path: Path) -> Path:
-    made = tmp_path / "t"
+@pytest.fixture(scope="module")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("written") / "t"
     frame = spark.range(1000).selectExpr("id", "id % 10 AS a", "CAST(id AS STRING) AS s")
     frame.repartition(3).write.parquet(str(made))
     return made
+
+
+@pytest.fixture
+def path(written: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(written, tmp_path / "t")
 
 
 def rows(spark: "SparkSession", statement: str) -> list[dict[str, Any]]:
