@@ -1,5 +1,6 @@
 """A small table of rides, and conditions that dashboards over it ask."""
 
+import functools
 import random
 from datetime import date, timedelta
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 FILES, ROWS = 4, 30_000
 
 
+@functools.cache
 def rows(seed: int) -> pa.Table:
     chance = random.Random(seed)
     some = range(ROWS)

@@ -117,10 +117,10 @@ def test_measured_builds_and_queries_make_the_next_predictions_better() -> None:
 def _ask(served: Served, rides: Path, queries: list[str], times: int) -> None:
     """As if many clients had asked them, each so many times."""
     table = served.lake.table(str(rides))
-    before = table.workload().count()
+    before = table._observed().num_rows
     for query in queries:
         served.run(query)
-    asked = from_table(table._observed())[before:]
+    asked = from_table(table._observed().slice(before))
     again = [replace(one, query=SYSTEM.new_id()) for one in asked for _ in range(times)]
     blocks.write(open_store(beside(canonical_uri(str(rides)))), to_table(again), SYSTEM)
 
@@ -136,7 +136,7 @@ def _in_all(table: LakeTable) -> int:
 @pytest.mark.spark
 def test_indexes_come_and_go_by_themselves(served: Served, rides: Path) -> None:
     table = served.lake.table(str(rides))
-    asked = sums(boxes(1, 12))
+    asked = sums(boxes(1, 6))
     _ask(served, rides, asked, 3_000)
     there = _files(rides.parent)
     told = table.auto("60%")
@@ -175,7 +175,7 @@ def test_indexes_come_and_go_by_themselves(served: Served, rides: Path) -> None:
 def test_what_somebody_made_by_hand_stays_and_counts(served: Served, rides: Path) -> None:
     table = served.lake.table(str(rides))
     table.create(grebe.Covering("own", on="note", include=["lon", "lat", "day", "fare"]))
-    _ask(served, rides, sums(boxes(1, 12)), 3_000)
+    _ask(served, rides, sums(boxes(1, 6)), 3_000)
     report = table.auto(_in_all(table), dry_run=False)
     assert [one.name for one in table.indexes()] == ["own"], str(report)
     assert str(report).endswith("nothing to do")
@@ -185,7 +185,7 @@ def test_what_somebody_made_by_hand_stays_and_counts(served: Served, rides: Path
 
 @pytest.mark.spark
 def test_two_machines_at_once_keep_one_budget(served: Served, rides: Path) -> None:
-    _ask(served, rides, sums(boxes(1, 12)), 3_000)
+    _ask(served, rides, sums(boxes(1, 6)), 3_000)
     tables = [served.lake.table(str(rides)) for _ in range(2)]
     reports: list[AutoReport] = []
     threads = [

