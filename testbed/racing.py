@@ -44,7 +44,8 @@ class Outcome:
 def race(recipe: Recipe, processes: int, commits: int, fault_rate: float = 0.0, *, in_step: bool = False) -> Outcome:
     """Each of the processes makes that many commits, all on one log; in step, all meet before every commit."""
     Log(recipe.open()).create(TABLE)
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, recipe.__class__.__module__])  # loaded once, not by every process
     barrier, results = context.Barrier(processes), context.Queue()
     workers = [
         context.Process(target=_work, args=(recipe, w, commits, fault_rate, in_step, barrier, results), daemon=True)
