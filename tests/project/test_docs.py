@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from grebe.cli.main import main
-from tests.cli.small_demo import make_small
 from tests.project.tree import ROOT
 from tools.reference import PAGES as REFERENCE
 
@@ -38,7 +37,7 @@ EXAMPLES = [path for path in DOCUMENTS if {"python", "bash"} & {language for lan
 def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> RunPage:
     def run(path: Path) -> dict[str, Any]:
         monkeypatch.chdir(tmp_path)
-        make_small(monkeypatch)
+        monkeypatch.setattr("grebe.cli.demo.find_spec", lambda name: None)  # with Spark it has tests of its own
         if any("SparkSession" in text or "grebe " in text for _, text, _ in blocks(path)):
             # The page's `getOrCreate` gets this session, and so does a command that needs one: a page that comes first and starts
             # a Spark of its own would leave the later ones without the lake formats.
