@@ -9,6 +9,7 @@ import math
 import struct
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ class Keys:
 
     def __post_init__(self) -> None:
         if self.type.name in _TEXTS:
-            object.__setattr__(self, "_ranks", Ranks.of(self.separators))
+            object.__setattr__(self, "_ranks", _unseparated() if self.separators is None else Ranks.of(self.separators))
 
     @property
     def exact(self) -> bool:
@@ -73,6 +74,11 @@ class Keys:
             unscaled = int(scaled.to_integral_value(ROUND_FLOOR, _EXACT))
             return _clamped(unscaled) if self.exact else wide_code(unscaled)
         return _clamped(math.floor(value))
+
+
+@cache
+def _unseparated() -> Ranks:
+    return Ranks.of(None)
 
 
 def keys_for(type: Type, separators: pa.Array | None = None) -> Keys | None:
