@@ -24,6 +24,7 @@ import org.apache.spark.sql.types.StructType;
 final class IcebergScan extends Scanned {
   /** Others count, or copy whole files on behalf of a command. */
   private static final String SCAN = "org.apache.iceberg.spark.source.SparkBatchQueryScan";
+  private static final String METADATA = "org.apache.iceberg.BaseMetadataTable";
   private static final int SCAN_FIELD = 1;
   private static final int OUTPUT_FIELD = 2;
 
@@ -37,7 +38,21 @@ final class IcebergScan extends Scanned {
   }
 
   static boolean is(LogicalPlan plan) {
-    return plan instanceof DataSourceV2ScanRelation && ((DataSourceV2ScanRelation) plan).scan().getClass().getName().equals(SCAN);
+    if (!(plan instanceof DataSourceV2ScanRelation)) {
+      return false;
+    }
+    Scan scan = ((DataSourceV2ScanRelation) plan).scan();
+    return scan.getClass().getName().equals(SCAN) && !isMetadata(Reflected.call(scan, "table"));
+  }
+
+  /** Of snapshots, files and the like: below the root of the table, but none of its rows. */
+  private static boolean isMetadata(Object table) {
+    for (Class<?> one = table.getClass(); one != null; one = one.getSuperclass()) {
+      if (one.getName().equals(METADATA)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static boolean isPart(LogicalPlan plan) {
