@@ -3,9 +3,9 @@ them, after Delta's OPTIMIZE ZORDER BY over the best columns, partitioned by ran
 
 Four tables (`_dashboards`), each with 400 logged queries and 400 others of the same dashboard, of which some are asked here. The
 best order and the best columns of the curve are chosen by the logged queries, on a sample. All copies have all columns, the same
-codec and as many files, and are known to Spark as views; Delta is told the size of files that gives that. What is read are the bytes
-that Spark's process read, from whatever, beyond those that it reads where there are no rows. Every query is asked of one copy after
-the other.
+codec and as many files, and are known to Spark as views; Delta is told the size of files that gives that. What is read are the
+bytes that Spark's process read, from whatever, beyond those that it reads where there are no rows. Every query is asked of one copy
+after the other.
 
 The parts that end with `-on-s3` ask through 30 ms of latency. Another tells what rewriting a part recovers once others are asked,
 how few logged queries do, and what a query costs that the layout does not fit.
