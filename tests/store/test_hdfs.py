@@ -34,11 +34,15 @@ def test_a_rename_whose_reply_is_lost_is_unknown_and_done(hdfs_server: HdfsServe
 
 def _put_until_told(store: HdfsStore) -> None:
     """A client whose connection was cut may need some calls until it has another one."""
-    for _ in range(5):
-        with contextlib.suppress(OutcomeUnknown):
+    for attempt in range(50):
+        try:
             with contextlib.suppress(ObjectExists):
                 store.put_if_absent("log/1", b"mine")
             return
+        except OutcomeUnknown:
+            if attempt == 49:
+                raise
+            SYSTEM.sleep(0.1)
 
 
 @pytest.mark.parametrize("call", [b"create", b"addBlock", b"rename2"])
