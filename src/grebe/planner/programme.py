@@ -36,6 +36,8 @@ _NOTHING = Wanted(frozenset(), frozenset())
 _LEAF_WIDTH = 40.0
 _FUNCTION_WIDTH = 16.0
 _PASSING = 0.33
+_OPERATIONS_OF_SEVERAL = 3
+"""What is summed up of more than one column is a product, a share and the like."""
 """Of a condition that stands elsewhere than above a scan."""
 _TOP_ROW = 0.1
 """Keeping the first rows of an order, beside sorting all."""
@@ -139,7 +141,9 @@ class Programme:
         self, node: Aggregate, keys: tuple[Class | None, ...], child: Planned, plan: Plan, groups: float, width: float
     ) -> Plan:
         meter = self._meter
+        operations = sum(map(_operations, node.functions))
         cost = plan.cost + meter.group(child.rows, groups, plan.tasks)
+        cost += meter.compute(child.rows, operations, plan.tasks)
         size = plan.size * min(1.0, width / child.width) if keys else width
         if _is_clustered(plan, keys):
             cost += meter.group(groups, groups, plan.tasks)
@@ -294,6 +298,13 @@ def _known(classes: Iterable[Class | None]) -> list[Class]:
 def _leading(classes: tuple[Class | None, ...]) -> tuple[Class, ...]:
     """Those before the first that is no attribute."""
     return tuple(_known(takewhile(lambda one: one is not None, classes)))
+
+
+def _operations(function: str) -> int:
+    """On each row, by the text of an aggregate function: keys are no functions, and rows are counted along the way."""
+    if "(" not in function or function == "count(1)":
+        return 0
+    return _OPERATIONS_OF_SEVERAL if function.endswith("(?)") else 1
 
 
 def _is_clustered(plan: Plan, keys: tuple[Class | None, ...]) -> bool:

@@ -130,7 +130,7 @@ class Aggregate(Node):
     keys: tuple[Key, ...]
     outputs: Mapping[int, int]
     functions: tuple[str, ...]
-    """As SQL text, for answers from metadata: `count(1)`, `min(#12)`, …; anything else as it reads."""
+    """As SQL text, for answers from metadata: `count(1)`, `min(#12)`, …; `sum(?)` of more than one column; keys as their class."""
 
 
 @dataclass(frozen=True, slots=True)
