@@ -36,9 +36,9 @@ _NOTHING = Wanted(frozenset(), frozenset())
 _LEAF_WIDTH = 40.0
 _FUNCTION_WIDTH = 16.0
 _PASSING = 0.33
+"""Of a condition that stands elsewhere than above a scan."""
 _OPERATIONS_OF_SEVERAL = 3
 """What is summed up of more than one column is a product, a share and the like."""
-"""Of a condition that stands elsewhere than above a scan."""
 _TOP_ROW = 0.1
 """Keeping the first rows of an order, beside sorting all."""
 
