@@ -243,6 +243,17 @@ def test_a_delta_table_keeps_what_it_is(served: Served, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.skipif("delta" not in HERE, reason="no Delta Lake for this Spark")
+def test_partitions_that_no_row_was_sampled_of_are_not_taken_to_be_skipped(served: Served, tmp_path: Path) -> None:
+    path = str(tmp_path / "by_day")
+    days = rows(served.spark, 2_400).selectExpr("*", "CAST(v % 12 AS INT) AS day").repartition(1)
+    days.write.format("delta").partitionBy("day").save(path)
+    ask(served, f"delta.`{path}`", path, [f"{one} AND day = 7" for one in conditions(count=12)])
+    told = served.lake.table(path).organise(in_place=True)
+    assert told.done == "nothing", told
+    assert told.read_before == pytest.approx(1 / 12)
+
+
 @pytest.mark.skipif("iceberg" not in HERE, reason="no Iceberg for this Spark")
 def test_an_iceberg_table_keeps_partitions_and_ids_of_rows(served: Served) -> None:
     spark, name = served.spark, "ice.db.kept_in_place"

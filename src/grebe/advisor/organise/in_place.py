@@ -236,22 +236,35 @@ class _Plan:
             return 1.0
         for own, other in (halves, halves[::-1]):
             tree = self._learned([asked[number] for number in other])
-            share = self._shares(tree, [asked[number] for number in own])
-            met[np.ix_(own, self._chosen)] = share[:, None]
+            met[np.ix_(own, self._chosen)] = self._shares(tree, [asked[number] for number in own], own)
         return self._table.share(met)
 
-    def _shares(self, tree: Tree, asked: Sequence[Asked]) -> npt.NDArray[np.float64]:
-        """Of each query the share of the rows that lie in files which it meets."""
-        count = self.rows.num_rows
-        if not count:
-            return np.ones(len(asked))
-        group = self._table.bounds.group[self.sample.rows.column(FILE_COLUMN).to_numpy()]
-        order = np.lexsort((route(tree, self.rows), group))
-        place = np.empty(count, np.int64)
-        place[order] = np.arange(count) * self.parts // count
-        _, block = np.unique(np.stack([group, place]), axis=1, return_inverse=True)
-        block = block.reshape(-1).astype(np.int64)
-        return np.asarray(shares_by_block(numbered(self.rows, asked), block, int(block.max()) + 1).sum(axis=1))
+    def _shares(self, tree: Tree, asked: Sequence[Asked], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """A line for each query, a place for each of the files: the share of the rows of its partition that the query reads. A
+        partition of which the sample has no rows is taken to be like the others that the query meets."""
+        bounds, leaf = self._table.bounds, route(tree, self.rows)
+        partitions, group = np.unique(bounds.group[self._chosen], return_inverse=True)
+        rows = np.bincount(group, bounds.rows[self._chosen])
+        ends = np.cumsum(rows) * self.parts / max(1.0, rows.sum())
+        begins = np.concatenate([[0.0], ends[:-1]])
+        order = np.argsort(group, kind="stable")
+        starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+        met = np.logical_or.reduceat(self._table.met[np.ix_(numbers, self._chosen[order])], starts, axis=1)
+        share = met.astype(np.float64)
+        sampled = np.searchsorted(partitions, bounds.group[self.sample.rows.column(FILE_COLUMN).to_numpy()])
+        known = np.unique(sampled)
+        for one in known:
+            own = np.flatnonzero(sampled == one)
+            # Files are cut where partitions are and, by the order of partitions and leaves, after equally many rows.
+            cuts = np.linspace(begins[one], ends[one], len(own), endpoint=False).astype(np.int64)
+            place = np.empty(len(own), np.int64)
+            place[np.argsort(leaf[own], kind="stable")] = cuts - cuts[0]
+            found = shares_by_block(numbered(self.rows.take(own), asked), place, int(place.max()) + 1)
+            share[:, one] = found.sum(axis=1)
+        count = met[:, known].sum(axis=1)
+        usual = np.where(count > 0, share[:, known].sum(axis=1) / np.maximum(1, count), 1.0)
+        share[:, np.setdiff1d(np.arange(len(partitions)), known)] *= usual[:, None]
+        return np.asarray(share[:, group])
 
     def arrange(self, frame: "DataFrame", partition: Sequence[str]) -> "DataFrame":
         return laid_out(frame, self.tree, route(self.tree, self.rows).tolist(), self.parts, partition)
