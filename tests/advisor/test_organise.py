@@ -128,6 +128,10 @@ def test_a_small_budget_takes_a_part(served: Served, rides: Path) -> None:
     assert made.bytes <= whole.bytes // 4
     assert part.bytes <= whole.bytes // 4
     served.same("SELECT sum(fare) FROM rides WHERE day >= DATE '2022-12-24' AND lon > 2", "layout")
+    ask(rides, [f"lat > {n % 7} AND lat < {n}" for n in range(20)])
+    again = table.organise(budget=whole.bytes // 4)
+    assert again.done in ("nothing", "rewritten"), "no other that fits would serve more"
+    assert table.index("layout").created_at == made.created_at
     with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_BUDGET\].*too small for any layout"):
         table.organise(budget=100, name="tiny")
 

@@ -98,6 +98,21 @@ def test_the_budget_is_kept(served: Served) -> None:
     assert sum(one.predicted_bytes for one in small) <= size
 
 
+def test_a_small_budget_has_a_part_of_the_rows_laid_out(served: Served, lake_folder: Path, tmp_path: Path) -> None:
+    """That all or most queries stay within."""
+    shutil.copytree(lake_folder / "sales", tmp_path / "sales")
+    served.view("sales", tmp_path / "sales")
+    days = [f"day >= DATE '2022-02-{n % 9 + 12}'" for n in range(40)]
+    asked = [f"SELECT sum(price) FROM sales WHERE {day} AND shop < {n * 3 + 20}" for n, day in enumerate(days)]
+    whole = served.lake.recommend(asked, most=1)[0].predicted_bytes
+    (part,) = served.lake.recommend(asked, budget=whole // 2)
+    assert isinstance(part.kind, grebe.Layout)
+    assert part.kind.where == "shop < 137"
+    (made,) = served.lake.table(str(tmp_path / "sales")).create(part.kind)
+    assert 0.5 < part.predicted_bytes / made.bytes < 2, (part.predicted_bytes, made.bytes)
+    served.same(asked[7], made.name)
+
+
 def test_it_is_near_the_best_of_all_choices(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight candidates: each of their sets is tried."""
     tried: list[tuple[float, float]] = []

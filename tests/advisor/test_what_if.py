@@ -59,6 +59,10 @@ def kinds(folder: Path) -> "dict[str, tuple[Kind, str]]":
             grebe.Covering("by_day", on="day", include=["price"]),
             "SELECT sum(price) FROM sales WHERE day = DATE '2022-02-03'",
         ),
+        (
+            grebe.Covering("recent", on="shop", include=["price", "day"], where="day >= DATE '2022-02-20'"),
+            "SELECT sum(price) FROM sales WHERE shop = 17 AND day >= DATE '2022-02-20'",
+        ),
         (grebe.Lookup("by_code", on="code"), "SELECT * FROM sales WHERE code = 4711"),
         (grebe.Skipping("skip", grebe.MinMax("day")), "SELECT note FROM sales WHERE day < DATE '2022-01-10'"),
         (grebe.Sieve("sieve", on="id"), "SELECT note FROM sales WHERE id IN (5, 17000)"),

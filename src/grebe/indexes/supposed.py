@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -45,6 +45,12 @@ class Sample:
     """Rows that the sampled ones were drawn from: a part of each of some files; 0: any of the table's."""
     _known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """Many kinds ask the same of the same columns."""
+
+    def within(self, kept: pa.BooleanArray) -> "Sample":
+        """Of the table with just those rows that these of the sample stand for."""
+        share = float(pc.mean(kept).as_py()) if len(kept) else 0.0
+        facts = replace(self.facts, rows=round(self.facts.rows * share), older_rows=0, older_bytes=0)
+        return Sample(self.rows.filter(kept), facts, self.files, self.groups, round(self.drawn_from * share))
 
     def values(self, column: Chosen) -> pa.Array:
         found = self.rows[column.path[0]].combine_chunks()

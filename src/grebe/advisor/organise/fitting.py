@@ -1,26 +1,23 @@
 """A layout for the recorded queries that fits a budget: of all columns that they read, of those that most of them read, or of the
 part of the rows that most of them ask for."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from grebe.advisor.organise.learned import Query
+from grebe.advisor.regions import regions
 from grebe.advisor.what_if.imagined import Imagined, imagine
 from grebe.advisor.what_if.suppose import Ground
 from grebe.errors import GrebeError, InvalidConfig
 from grebe.indexes.layout.spec import Layout
 from grebe.maintenance.create import planned_for
 from grebe.planner.explain_text import size_text
-from grebe.planner.implication import conjuncts, implies
-from grebe.predicate.evaluate import matches
+from grebe.planner.implication import implies
 from grebe.predicate.text import column_sql, to_sql
-from grebe.predicate.tree import Column, Compare, Literal, Predicate
+from grebe.predicate.tree import Predicate
 
 _COVERED = (1.0, 0.95, 0.85, 0.7, 0.5)
 """Shares of the queries whose columns are kept."""
-_MOST_TRIED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,12 @@ def fitted(
             reason = f"{len(columns)} columns, which {served:.0%} of the queries read"
             best = _better(best, Fitted(one, served, reason))
         elif best is None:
-            for region, share in _regions(ground, queries, columns, most / one.bytes):
-                part = _imagined(ground, queries, columns, region, name, cores)
-                if part is not None and part.bytes * share <= most:
-                    reason = f"rows with {to_sql(region)}, which {share:.0%} of the rows are"
-                    asked = _served(queries, columns, region)
-                    best = _better(best, Fitted(_scaled(part, share), asked, reason))
+            asked = [(query.predicate, query.weight) for query in queries]
+            for region in regions(asked, columns, ground.sample.rows, most / one.bytes):
+                part = _imagined(ground, queries, columns, region.predicate, name, cores)
+                if part is not None and part.bytes <= most:
+                    reason = f"rows with {to_sql(region.predicate)}, which {region.rows:.0%} of the rows are"
+                    best = _better(best, Fitted(part, _served(queries, columns, region.predicate), reason))
     if best is None:
         needed = "nothing that an index keeps" if least is None else f"at least {size_text(int(least))} for all rows"
         raise InvalidConfig(
@@ -111,27 +108,3 @@ def _imagined(
     except GrebeError:
         return None  # columns that no index keeps
     return imagine(kind, planned.spec, ground.sample, ground.covered, cores, ground.scales)
-
-
-def _scaled(one: Imagined, share: float) -> Imagined:
-    whole = one.prediction
-    part = replace(whole, bytes=int(whole.bytes * share), seconds=whole.seconds * share)
-    return replace(one, prediction=part)
-
-
-def _regions(
-    ground: Ground, queries: Sequence[Query], columns: frozenset[str], share: float
-) -> Iterator[tuple[Predicate, float]]:
-    """Ends of columns that queries ask for, with at most this share of the rows: those first that most queries stay within."""
-    found: dict[Predicate, float] = {}
-    for one in queries:
-        for part in conjuncts(one.predicate):
-            match part:
-                case Compare("<" | "<=" | ">" | ">=", Column(path), Literal()) if path[0] in columns:
-                    found[part] = 0.0
-    for part in found:
-        found[part] = _served(queries, columns, part)
-    for region in sorted(found, key=lambda one: -found[one])[:_MOST_TRIED]:
-        rows = float(np.mean(matches(ground.sample.rows, region).to_numpy(zero_copy_only=False)))
-        if 0.0 < rows <= share:
-            yield region, rows

@@ -13,7 +13,7 @@ from grebe.advisor.organise.drawing import drawn
 from grebe.advisor.organise.fitting import Fitted, fitted
 from grebe.advisor.organise.learned import Query, queries_on, require_some
 from grebe.advisor.organise.regret import Regret, regret_of, shares_anew
-from grebe.advisor.what_if.imagined import imagine, seconds_to_read
+from grebe.advisor.what_if.imagined import imagine, kept_of, seconds_to_read
 from grebe.advisor.what_if.suppose import Ground
 from grebe.advisor.workload.observed import Observed
 from grebe.clock import SYSTEM
@@ -27,14 +27,17 @@ from grebe.indexes.layout.spec import Layout
 from grebe.indexes.layout.tree import Tree, route, tree_of
 from grebe.indexes.layout.workload import Query as Asked
 from grebe.indexes.registry import kind_of
+from grebe.indexes.supposed import Sample
+from grebe.indexes.where import recalled
 from grebe.log.budget import OVER_BUDGET
 from grebe.log.entry import ContentFile, IndexSpec, Prediction, Purpose
 from grebe.log.states import ACTIVE, IndexState
 from grebe.maintenance.runs import runs_of
 from grebe.planner.explain_text import size_text
+from grebe.planner.implication import implies
 from grebe.predicate.about import renamed
 from grebe.predicate.text import to_sql
-from grebe.predicate.tree import columns_of
+from grebe.predicate.tree import TRUE, columns_of
 from grebe.shown import html
 
 _WORTH = 0.1
@@ -43,8 +46,8 @@ _MARGINS = (0.95, 0.75, 0.5)
 """Of the budget, what a prediction may take at the first try, and at the next ones."""
 _ORGANISED = "organised_ms"
 """The property that says when rows were laid out anew."""
-_SERVED = 0.8
-"""Of the queries, by weight: a layout that can answer fewer is made anew."""
+_SERVED, _OF_THE_BEST = 0.8, 0.9
+"""Of the queries, by weight, and of those that another within the budget could answer: a layout for fewer is made anew."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,11 +140,16 @@ def organise(
     most = budget_bytes(budget, ground.files.total_bytes)
     if index is not None and index.state == ACTIVE:
         there = _There(index, ground)
-        if there.served(queries) >= _SERVED:
+        served = there.served(queries)
+        if served >= _SERVED or served >= _OF_THE_BEST * _best_served(table, queries, most, name):
             return there.reorganised(table, queries, observed, share, most, dry_run, when_due)
         if when_due:
-            return there.left_alone(queries, "most queries read columns that it does not keep")
+            return there.left_alone(queries, "many queries read columns or rows that it does not keep")
     return _made(table, queries, name, most, dry_run)
+
+
+def _best_served(table: Organising, queries: Sequence[Query], most: float, name: str) -> float:
+    return fitted(table.ground, queries, most, name, table.cores, _MARGINS[0]).served
 
 
 def _made(table: Organising, queries: Sequence[Query], name: str, most: float, dry_run: bool) -> Organised:
@@ -186,20 +194,27 @@ class _Imagined:
     def __init__(self, spec: IndexSpec, ground: Ground) -> None:
         self.spec = spec
         self.shape: Shape = shape_of("", spec)
+        self.sampled: Sample = kept_of(spec, ground.sample)
         self.sample = pa.table(
-            [ground.sample.values(column) for column in self.shape.on], [column.content for column in self.shape.on]
+            [self.sampled.values(column) for column in self.shape.on], [column.content for column in self.shape.on]
         )
         self.tree: Tree = tree_of(spec.properties["tree"], "")
-        self.leaf_rows = leaf_share(ground.sample.facts, self.sample.num_rows)
+        self.leaf_rows = leaf_share(self.sampled.facts, self.sample.num_rows)
+        where = self.shape.where
+        self._region = TRUE if where is None else recalled(where, self.shape.reading)
+
+    def holds(self, query: Query) -> bool:
+        """Whether it has all rows that are asked for."""
+        return implies(query.predicate, self._region)
+
+    def answers(self, query: Query) -> bool:
+        """By its rows and the columns that they lie by."""
+        return columns_of(query.predicate) <= {column.path for column in self.shape.on} and self.holds(query)
 
     def asked(self, queries: Sequence[Query]) -> list[Asked]:
         """Of those that it can answer, what concerns its columns."""
         names = {column.path: column.content for column in self.shape.on}
-        return [
-            Asked(renamed(one.predicate, names), one.weight)
-            for one in queries
-            if columns_of(one.predicate) <= names.keys()
-        ]
+        return [Asked(renamed(one.predicate, names), one.weight) for one in queries if self.answers(one)]
 
     def read(self, queries: Sequence[Query], tree: Tree | None = None) -> float:
         """The share of the rows that they read, on the average."""
@@ -222,7 +237,7 @@ class _There(_Imagined):
 
     def served(self, queries: Sequence[Query]) -> float:
         whole = sum(one.weight for one in queries)
-        return sum(one.weight for one in queries if one.columns <= self.kept) / whole
+        return sum(one.weight for one in queries if one.columns <= self.kept and self.holds(one)) / whole
 
     def reorganised(
         self,
@@ -273,17 +288,17 @@ class _There(_Imagined):
         since = int(self.spec.properties.get(_ORGANISED, self.index.created_ms))
         ground = table.ground
         younger = queries_on([one for one in observed if one.at_ms > since], self.uri, ground.source.reading)
-        served = [one for one in younger if columns_of(one.predicate) <= {column.path for column in self.shape.on}]
+        served = [one for one in younger if self.answers(one)]
         asked = self.asked(served)
         now = expected_share(self.tree, self.sample, asked)
         lost = now - shares_anew(self.sample, asked, self.leaf_rows)
-        reading = seconds_to_read(ground.sample, self.kept) / max(1, table.cores)
+        reading = seconds_to_read(self.sampled, self.kept) / max(1, table.cores)
         kind = kind_of(self.index.name, self.spec)
         whole = imagine(kind, self.spec, ground.sample, ground.covered, table.cores, ground.scales).build_seconds
         return regret_of([(one.at_ms, one.weight) for one in served], lost, reading, whole * share)
 
     def _spec(self, index: IndexState, tree: Tree, queries: Sequence[Query]) -> IndexSpec:
-        asked = [[to_sql(one.predicate), one.weight] for one in queries if one.columns <= self.kept]
+        asked = [[to_sql(one.predicate), one.weight] for one in queries if one.columns <= self.kept and self.holds(one)]
         changed = {"tree": tree.text(), "queries": asked, _ORGANISED: SYSTEM.now_ms()}
         return replace(index.spec, properties={**index.spec.properties, **changed})
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grebe.advisor.recommend.asked import Asked, Uses, uses_of
+from grebe.advisor.regions import Region, regions
 from grebe.advisor.what_if.suppose import Ground
 from grebe.errors import InvalidIndex
 from grebe.indexes.covering.spec import Covering
@@ -20,7 +21,7 @@ from grebe.indexes.sketches.bloom import Bloom
 from grebe.indexes.sketches.min_max import MinMax
 from grebe.indexes.skipping.spec import Skipping
 from grebe.indexes.zorder.spec import ZOrder
-from grebe.planner.implication import conjuncts
+from grebe.planner.implication import conjuncts, implies
 from grebe.predicate.normalise import normalise
 from grebe.predicate.text import column_sql, to_sql
 from grebe.predicate.tree import TRUE, Column, Compare, In, Literal, Path, Predicate, columns_of, opaque_terms
@@ -33,6 +34,8 @@ _BOX = (2, 4)
 _LOGGED_ENOUGH = 30
 _USUAL = 0.7
 """Of the queries with a condition, those that a layout of fewer columns is for."""
+_PART_ROWS, _PART_ASKED, _MOST_PARTS = 0.5, 0.3, 2
+"""A layout of a part of the rows has at most that share of them, for at least that share of the queries."""
 
 
 @dataclass
@@ -124,15 +127,34 @@ def _of_table(ground: Ground, wanted: _Wanted) -> Iterable[Offered]:
 
 
 def _layouts(ground: Ground, wanted: _Wanted) -> Iterable[Offered]:
-    """With all columns that the queries read, and with those that most of them do."""
-    every = frozenset(wanted.read)
-    for name, columns in (("layout", every), ("layout_usual", _usual(wanted.together))):
-        queries = [(one, weight) for one, weight in wanted.predicates.items() if columns_of(one) <= columns]
-        compared = {path for one, weight in queries for path in Logged(one, weight).compared}
-        if queries and compared and (name == "layout" or columns != every):
-            texts = [(to_sql(one), float(weight)) for one, weight in queries]
-            kind = Layout(name, texts, on=_sql(sorted(compared)), include=_sql(sorted(columns - compared)))
-            yield _offer(ground, kind, f"{len(queries)} different conditions")
+    """With all columns that the queries read, with those that most of them do, and with the rows that many stay within."""
+    every, usual = frozenset(wanted.read), _usual(wanted.together)
+    asked = [(one, float(weight)) for one, weight in wanted.predicates.items()]
+    yield from _layout(ground, "layout", asked, every)
+    if usual != every:
+        yield from _layout(ground, "layout_usual", asked, usual)
+    found = regions(asked, {path[0] for path in every}, ground.sample.rows, _PART_ROWS)
+    for place, part in enumerate(one for one in found[:_MOST_PARTS] if one.asked >= _PART_ASKED):
+        within = [(one, weight) for one, weight in asked if implies(one, part.predicate)]
+        yield from _layout(ground, f"layout_part_{place + 1}", within, every, part)
+
+
+def _layout(
+    ground: Ground,
+    name: str,
+    asked: Sequence[tuple[Predicate, float]],
+    columns: frozenset[Path],
+    part: Region | None = None,
+) -> Iterable[Offered]:
+    queries = [(one, weight) for one, weight in asked if columns_of(one) <= columns]
+    compared = {path for one, weight in queries for path in Logged(one, weight).compared}
+    if compared:
+        texts = [(to_sql(one), weight) for one, weight in queries]
+        others, where = _sql(sorted(columns - compared)), None if part is None else part.predicate
+        reason = f"{len(queries)} different conditions"
+        if part is not None:
+            reason += f", {part.asked:.0%} of all, within {part.rows:.0%} of the rows"
+        yield _offer(ground, Layout(name, texts, on=_sql(sorted(compared)), include=others, where=where), reason)
 
 
 def _usual(together: Counter[frozenset[Path]]) -> frozenset[Path]:

@@ -14,13 +14,16 @@ from grebe.advisor.what_if.guessing import Guessing
 from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
 from grebe.files import FileIds
+from grebe.formats import Reading
 from grebe.indexes.columns import Chosen, recorded
 from grebe.indexes.kind import Copy, Kind, Pruner, Run, bound_names
 from grebe.indexes.registry import kind_named
 from grebe.indexes.supposed import CanBeSupposed, Sample, Supposed
+from grebe.indexes.where import recalled
 from grebe.log.entry import IndexSpec, Prediction
 from grebe.log.states import ACTIVE, IndexState
 from grebe.planner.tables import KnownIndex
+from grebe.predicate.evaluate import matches
 from grebe.predicate.tree import Path
 from grebe.store.memory import MemoryStore
 
@@ -66,17 +69,26 @@ def imagine(
             f"index {kind.name}: kind {spec.kind} does not say what it would be like; create it, and look at explain",
             detail="SUPPOSED",
         )
-    supposed = kind.supposed(spec, sample)
+    kept = kept_of(spec, sample)
+    supposed = kind.supposed(spec, kept)
     whole = IndexSpec(spec.kind, spec.columns, {**spec.properties, **supposed.properties})
     state = IndexState(kind.name, whole, ACTIVE, 0, (), covered, "", 0, 0)
     of_kind, store = kind_named(spec.kind), MemoryStore()
     copy, real = of_kind.copy_of(state, store), of_kind.pruner_of(state, store)
-    pruner = None if real is None else _guessing(real, whole, sample, supposed)
+    pruner = None if real is None else _guessing(real, whole, kept, supposed)
     known = KnownIndex(
-        kind.name, spec.kind, ACTIVE, None if copy is None else _filled(copy, whole, sample, supposed), pruner=pruner
+        kind.name, spec.kind, ACTIVE, None if copy is None else _filled(copy, whole, kept, supposed), pruner=pruner
     )
-    seconds = _seconds(kind, spec, sample, supposed, cores)
+    seconds = _seconds(kind, spec, sample, kept.facts.rows, supposed, cores)
     return Imagined(kind, whole, known, scales.predicted(spec.kind, supposed.bytes, seconds))
+
+
+def kept_of(spec: IndexSpec, sample: Sample) -> Sample:
+    """Of the rows those that an index with a condition keeps."""
+    condition = spec.properties.get("where")
+    if condition is None:
+        return sample
+    return sample.within(matches(sample.rows, recalled(condition, Reading.from_dict(spec.properties["reading"]))))
 
 
 def _guessing(real: Pruner, spec: IndexSpec, sample: Sample, supposed: Supposed) -> Guessing:
@@ -138,11 +150,11 @@ def seconds_to_read(sample: Sample, columns: Iterable[str]) -> float:
     return sample.facts.bytes_of([(name,) for name in columns]) / _MB / _READ_MB
 
 
-def _seconds(kind: Kind, spec: IndexSpec, sample: Sample, supposed: Supposed, cores: int) -> float:
-    """To build it: reading the columns, sending the rows around, writing."""
+def _seconds(kind: Kind, spec: IndexSpec, sample: Sample, kept: int, supposed: Supposed, cores: int) -> float:
+    """To build it: reading the columns, sending the rows around that it keeps, writing."""
     columns = kind.reads(spec)
     work = seconds_to_read(sample, columns) + supposed.bytes / _MB / _WRITE_MB
     if supposed.shuffled:
         of_a_value, of_a_row = _OF_KIND.get(spec.kind, (_OF_A_VALUE, _OF_A_ROW))
-        work += _JOBS + sample.facts.rows * ((len(columns) + 1) * of_a_value + of_a_row)
+        work += _JOBS + kept * ((len(columns) + 1) * of_a_value + of_a_row)
     return _BEGIN_SECONDS + work / max(1, cores)
