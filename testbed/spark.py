@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 SHORT_LIVED = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """For tests, whose queries are over before the thorough compiler is done with them, and whose few rows are not worth a program of
-their own; not for what is measured."""
+their own; not for what is measured. All that is compiled has room: the 48 MB that this compiler is given by itself are full after a
+minute of tests, and are emptied and filled again from then on."""
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """As is Spark's default."""
 
