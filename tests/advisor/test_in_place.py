@@ -22,7 +22,7 @@ from grebe.indexes.layout.laid_out import laid_out
 from grebe.indexes.where import recalled
 from grebe.sources.delta import DeltaSource
 from grebe.sources.iceberg import _newest
-from grebe.spark import delta_rewrite, table_rewrite
+from grebe.spark import delta_rewrite, iceberg_rewrite, table_rewrite
 from grebe.spark.lake_source import LakeSource
 from grebe.store.opening import open_store
 from tests.lakes.equality_deletes import delete_by_value
@@ -280,6 +280,11 @@ def test_an_iceberg_table_keeps_partitions_and_ids_of_rows(served: Served) -> No
         served.lake.table(name).organise(in_place=True)
 
 
+def killed(*_: object) -> None:
+    """After all was written, before the commit."""
+    raise KeyboardInterrupt
+
+
 def test_what_goes_wrong_changes_nothing(
     served: Served, lake: LakeFormat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -297,6 +302,11 @@ def test_what_goes_wrong_changes_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(in_place, "laid_out", lambda frame, *others: frame.selectExpr("*", "no_such_column"))
         with pytest.raises(GrebeError, match=r"GREBE_ERROR_SPARK.*Nothing was changed"):
+            table.organise(in_place=True, dry_run=False)
+    with monkeypatch.context() as patched:
+        for rewriting in (delta_rewrite, iceberg_rewrite):
+            patched.setattr(rewriting, "require_same_rows", killed)
+        with pytest.raises(KeyboardInterrupt):
             table.organise(in_place=True, dry_run=False)
     assert (held(served, lake.sql), lake.version()) == (before, at)
     most = table.organise("90%", in_place=True, dry_run=False)

