@@ -17,7 +17,6 @@ def main() -> int:
     say(f"Java {java.version} from {java.origin}")
     say(f"cache: {cache_folder()}")
     say(f"HDFS for tests: {len(maven.minicluster_jars())} jar")
-    maven.local_files_jars()
     if jars := maven.s3a_jars():
         say(f"s3a for Spark: {len(jars)} jars")
     else:

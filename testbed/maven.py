@@ -73,11 +73,6 @@ def lake_jars() -> list[Path]:
     return fetch(_LAKES[spark_version()], transitive=False) if spark_version() in _LAKES else []
 
 
-def local_files_jars() -> list[Path]:
-    """A local file system for Hadoop that starts no process: its own does, for each permission that it reads or sets."""
-    return fetch(["com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"], transitive=False)
-
-
 def spark_version() -> str:
     """Major and minor."""
     return ".".join(spark_jar("spark-core_2.1[23]").stem.rpartition("-")[2].split(".")[:2])

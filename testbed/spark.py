@@ -20,11 +20,10 @@ SHORT_LIVED = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
 }
-"""For tests, whose queries are over before the thorough compiler is done with them, whose few rows are not worth a program of their
-own, and that write many small files; not for what is measured. All that is compiled has room: the 48 MB that this compiler is given
-by itself are full after a minute of tests, and are emptied and filled again from then on."""
+"""For tests, whose queries are over before the thorough compiler is done with them, and whose few rows are not worth a program of
+their own; not for what is measured. All that is compiled has room: the 48 MB that this compiler is given by itself are full after a
+minute of tests, and are emptied and filled again from then on."""
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """As is Spark's default."""
 
@@ -44,9 +43,7 @@ def spark_session(folder: Path, settings: Mapping[str, str] | None = None) -> "I
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraClassPath": os.pathsep.join(
-            map(str, (*maven.s3a_jars(), *maven.lake_jars(), *maven.local_files_jars()))
-        ),
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, (*maven.s3a_jars(), *maven.lake_jars()))),
         "spark.log.level": "ERROR",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",

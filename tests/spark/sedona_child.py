@@ -39,7 +39,7 @@ def write(folder: Path) -> None:
 
 def main(folder: Path) -> None:
     write(folder / "t")
-    jars = [*maven.fetch([SEDONA], transitive=False), *maven.lake_jars(), *maven.local_files_jars()]
+    jars = [*maven.fetch([SEDONA], transitive=False), *maven.lake_jars()]
     class_path = {"spark.driver.extraClassPath": os.pathsep.join(map(str, jars))}
     with spark_session(folder / "spark", {**SHORT_LIVED, **class_path}) as spark:
         java: Any = spark._jvm
