@@ -43,6 +43,10 @@ def test_text_is_dearer_to_read_than_columns() -> None:
 
 def test_opening_a_file_of_an_object_store_is_dearer() -> None:
     assert METER.open_rate("s3://lake/t") > METER.open_rate("file:///lake/t") == METER.open_rate("hdfs://a/t")
+    assert (
+        METER.open_rate("s3://lake/t") > METER.content_open_rate("s3://lake/t") > METER.content_open_rate("file:///t")
+    )
+    assert METER.content_open_rate("hdfs://a/t") == METER.open_rate("hdfs://a/t")
 
 
 def test_files_are_packed_into_tasks_as_spark_does() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EAGER = Rates(
     local_open=0.0,
     remote_open=0.0,
+    remote_content_open=0.0,
     task=0.0,
     stand_in=0.0,
     doubt=-0.999,

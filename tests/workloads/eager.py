@@ -14,7 +14,8 @@ from grebe.planner.cost import Rates
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EAGER = Rates(local_open=0.0, remote_open=0.0, task=0.0, stand_in=0.0, doubt=-0.9, margin=-1e9, pruned_unit_rows=1.0)
+_NO_OPENING = {"local_open": 0.0, "remote_open": 0.0, "remote_content_open": 0.0}
+EAGER = Rates(**_NO_OPENING, task=0.0, stand_in=0.0, doubt=-0.9, margin=-1e9, pruned_unit_rows=1.0)
 """What an index costs is next to nothing."""
 
 

@@ -28,7 +28,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -101,8 +100,10 @@ final class StandIn {
   }
 
   private HadoopFsRelation over(Content content, StructType schema, Option buckets) {
-    return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new ParquetFileFormat(),
-        Scanned.marked(strictly(), "stand-in", "", text("shown")), original.session());
+    List<FileStatus> files = new ArrayList<>();
+    content.runs.forEach(files::addAll);
+    return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new IndexReading(),
+        Scanned.marked(IndexReading.options(strictly(), files), "stand-in", "", text("shown")), original.session());
   }
 
   /** Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's. */

@@ -28,6 +28,8 @@ class Rates:
     """Opening a file and reading its footer."""
     remote_open: float = 40e-3
     """The same in an object store, where it is some requests."""
+    remote_content_open: float = 15e-3
+    """The same of an index, which takes fewer (`grebe.spark.IndexFiles`)."""
     task: float = 2.5e-3
     stage: float = 12e-3
     """A shuffle is one more stage to plan, to start and to wait for; elapsed."""
@@ -114,6 +116,9 @@ class Meter:
 
     def open_rate(self, uri: str) -> float:
         return self.rates.remote_open if uri.startswith(_REMOTE) else self.rates.local_open
+
+    def content_open_rate(self, uri: str) -> float:
+        return self.rates.remote_content_open if uri.startswith(_REMOTE) else self.rates.local_open
 
     def scan_tasks(self, size: float, files: int) -> int:
         """As Spark packs files into tasks: small files count for more than they are, large ones are split."""

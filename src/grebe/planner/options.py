@@ -230,7 +230,7 @@ class StandInOptions:
         files = len(candidate.keep)
         tasks = self._busy(buckets) if buckets else meter.scan_tasks(kept_bytes, files)
         columns = len(profile.relation.required) + bool(covered.drop)
-        open_rate = meter.open_rate(candidate.table.uri)
+        open_rate = meter.content_open_rate(candidate.table.uri)
         byte_rate = meter.byte_rate(_STAND_IN_FORMAT)
         cost = meter.scan(read, self._rows_read, columns, files, tasks, byte_rate, open_rate)
         if covered.drop:

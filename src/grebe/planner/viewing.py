@@ -163,7 +163,7 @@ class Viewing:
             len(one.content),
             meter.scan_tasks(held_bytes, len(one.content)),
             meter.byte_rate(_COLUMNAR),
-            meter.open_rate(one.table.uri),
+            meter.content_open_rate(one.table.uri),
         )
         size = one.coverage.direct_bytes
         files = one.coverage.direct_files
