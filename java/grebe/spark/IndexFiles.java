@@ -25,7 +25,7 @@ public final class IndexFiles extends FilterFileSystem {
   static final ThreadLocal<FileStatus> OPENING = new ThreadLocal<>();
   private static final String REAL = "grebe.real.";
   /** Where a request takes its time; elsewhere there is nothing to gain. */
-  private static final Set<String> SLOW = new HashSet<>(Arrays.asList("s3", "s3a", "s3n", "abfs", "abfss", "wasb", "wasbs", "gs", "oss", "cosn"));
+  private static final Set<String> SLOW = new HashSet<>(Arrays.asList("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs"));
 
   static boolean worthIt(String scheme) {
     return SLOW.contains(scheme);

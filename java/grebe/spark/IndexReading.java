@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -24,13 +25,20 @@ final class IndexReading extends ParquetFileFormat {
   private static final long NOT_WORTH_SPLITTING = 32 << 20;
 
   /** What the scan has to know, as options of its relation. */
-  static scala.collection.immutable.Map options(scala.collection.immutable.Map others, List<FileStatus> files) {
+  static scala.collection.immutable.Map options(
+      scala.collection.immutable.Map others, List<FileStatus> files, SparkContext context) {
     scala.collection.immutable.Map made = others;
     if (files.stream().allMatch(file -> file.getLen() <= NOT_WORTH_SPLITTING)) {
       made = (scala.collection.immutable.Map) made.updated(WHOLE, "true");
     }
     String scheme = files.isEmpty() ? null : files.get(0).getPath().toUri().getScheme();
-    return IndexFiles.worthIt(scheme) ? (scala.collection.immutable.Map) made.updated(SCHEME, scheme) : made;
+    return IndexFiles.worthIt(scheme) && executorsHaveUs(context)
+        ? (scala.collection.immutable.Map) made.updated(SCHEME, scheme) : made;
+  }
+
+  /** Not where somebody put us on the driver's class path alone. */
+  private static boolean executorsHaveUs(SparkContext context) {
+    return context.isLocal() || Scala.<String>list(context.listJars()).stream().anyMatch(jar -> jar.contains("grebe-spark"));
   }
 
   @Override

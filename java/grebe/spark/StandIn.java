@@ -102,8 +102,9 @@ final class StandIn {
   private HadoopFsRelation over(Content content, StructType schema, Option buckets) {
     List<FileStatus> files = new ArrayList<>();
     content.runs.forEach(files::addAll);
+    scala.collection.immutable.Map options = IndexReading.options(strictly(), files, original.session().sparkContext());
     return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new IndexReading(),
-        Scanned.marked(IndexReading.options(strictly(), files), "stand-in", "", text("shown")), original.session());
+        Scanned.marked(options, "stand-in", "", text("shown")), original.session());
   }
 
   /** Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's. */
