@@ -1,5 +1,6 @@
 package grebe.spark;
 
+import java.util.Arrays;
 import java.util.List;
 
 import org.apache.hadoop.conf.Configuration;
@@ -21,13 +22,14 @@ import scala.runtime.AbstractFunction1;
 final class IndexReading extends ParquetFileFormat {
   private static final String WHOLE = "grebe.whole";
   private static final String SCHEME = "grebe.scheme";
+  private static final String BOUNDED = "grebe.bounded";
   /** As long as a row group: a second task would read the footer and find nothing to do. */
   private static final long NOT_WORTH_SPLITTING = 32 << 20;
 
   /** What the scan has to know, as options of its relation. */
   static scala.collection.immutable.Map options(
-      scala.collection.immutable.Map others, List<FileStatus> files, SparkContext context) {
-    scala.collection.immutable.Map made = others;
+      scala.collection.immutable.Map others, List<FileStatus> files, List<String> bounded, SparkContext context) {
+    scala.collection.immutable.Map made = (scala.collection.immutable.Map) others.updated(BOUNDED, String.join("\n", bounded));
     if (files.stream().allMatch(file -> file.getLen() <= NOT_WORTH_SPLITTING)) {
       made = (scala.collection.immutable.Map) made.updated(WHOLE, "true");
     }
@@ -50,16 +52,22 @@ final class IndexReading extends ParquetFileFormat {
   public Function1<PartitionedFile, scala.collection.Iterator<InternalRow>> buildReaderWithPartitionValues(
       SparkSession session, StructType data, StructType partitions, StructType required,
       scala.collection.immutable.Seq<Filter> filters, scala.collection.immutable.Map<String, String> options, Configuration configuration) {
-    return reader(options, configuration, session, data, partitions, required, filters, options, configuration);
+    return reader(Scala.list(filters), options, configuration, session, data, partitions, required, filters, options, configuration);
   }
 
   public Function1<PartitionedFile, scala.collection.Iterator<InternalRow>> buildReaderWithPartitionValues(
       SparkSession session, StructType data, StructType partitions, StructType required,
       scala.collection.Seq<Filter> filters, scala.collection.immutable.Map<String, String> options, Configuration configuration) {
-    return reader(options, configuration, session, data, partitions, required, filters, options, configuration);
+    return reader(Scala.list(filters), options, configuration, session, data, partitions, required, filters, options, configuration);
   }
 
-  private static Function1 reader(scala.collection.immutable.Map<String, String> options, Configuration configuration, Object... all) {
+  private static Function1 reader(List<Filter> filters, scala.collection.immutable.Map<String, String> options,
+      Configuration configuration, Object... all) {
+    List<String> bounded = Arrays.asList(options.apply(BOUNDED).split("\n"));
+    if (filters.stream().allMatch(filter -> bounded.containsAll(Arrays.asList(filter.references())))) {
+      // By bounds of pages it is known where rows are; to fetch each column's dictionary before that takes a round each.
+      configuration.set("parquet.filter.dictionary.enabled", "false");
+    }
     if (options.contains(SCHEME)) {
       IndexFiles.openThrough(configuration, options.apply(SCHEME));
     }

@@ -132,6 +132,7 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "written": layout.buckets,
         "bucket_by": layout.bucket_by,
         "order": layout.sort_by if choice.ordered else (),
+        "bounded": copy.bounded,
         "drop": _ranges(choice.drop),
         "lineage": FILE_COLUMN,
         "direct": choice.direct,
