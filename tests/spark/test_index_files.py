@@ -5,8 +5,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import grebe
@@ -123,6 +125,38 @@ def test_requests_that_fail_are_asked_again(served: Served, place: str, proxy: F
     assert {one.fault for one in proxy.seen()} >= set(faults)
 
 
+@pytest.mark.parametrize("size", [1, 100, 65_535, 65_536, 65_537, 1_500_000, 4_000_000])
+def test_whatever_is_read_of_a_file_is_what_it_holds(served: Served, tmp_path: Path, size: int) -> None:
+    """At places of all sorts, most of them near its end, in any order: from memory, from the file, and across."""
+    chance = np.random.default_rng(size)
+    content = chance.bytes(size)
+    (tmp_path / "file").write_bytes(content)
+    stream = _stream(served, tmp_path / "file", size)
+    distances = np.minimum(size, (2 ** chance.uniform(0, np.log2(size + 1), 40)).astype(int))
+    for start in (size - distances).tolist():
+        length = int(min(size - start, 2 ** chance.uniform(0, 17)))
+        stream.seek(start)
+        assert stream.readNBytes(length) == content[start : start + length], (start, length)
+        assert stream.getPos() == start + length
+    stream.seek(size)
+    assert stream.read() == -1
+    stream.close()
+
+
+def _stream(served: Served, file: Path, size: int) -> Any:
+    gateway = served.lake._spark._shim.gateway
+    jvm = gateway.jvm
+    path = jvm.org.apache.hadoop.fs.Path(str(file))
+    status = jvm.org.apache.hadoop.fs.FileStatus(size, False, 1, size, 0, path)
+    store = jvm.org.apache.hadoop.fs.FileSystem.getLocal(served.spark.sparkContext._jsc.hadoopConfiguration())
+    loader = served.lake._spark._shim.bridge.getClass().getClassLoader()
+    constructor = loader.loadClass("grebe.spark.IndexStream").getDeclaredConstructors()[0]
+    constructor.setAccessible(True)
+    arguments = gateway.new_array(jvm.java.lang.Object, 2)
+    arguments[0], arguments[1] = store, status
+    return jvm.org.apache.hadoop.fs.FSDataInputStream(constructor.newInstance(arguments))
+
+
 _ON_EXECUTORS = """
 import os, sys
 from pathlib import Path
@@ -148,7 +182,7 @@ print("executors have it")
 
 
 @pytest.mark.soak
-def test_executors_in_processes_of_their_own_find_the_classes(tmp_path: Any) -> None:
+def test_executors_in_processes_of_their_own_find_the_classes(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _ON_EXECUTORS, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert ran.stdout.splitlines()[-1:] == ["executors have it"], ran.stderr[-2000:]

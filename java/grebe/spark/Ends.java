@@ -13,8 +13,9 @@ import org.apache.hadoop.fs.Path;
 /** The ends of files of indexes, where footers and the indexes of pages are. Such files never change, so they are kept. */
 final class Ends {
   private static final int FIRST = 64 << 10;
-  /** Further from the end than this share are rows. */
+  /** Further from the end than this share, or than this, are rows. */
   private static final int SHARE = 16;
+  private static final long FURTHEST = 8 << 20;
   private static final long MOST = 64 << 20;
   private static final Map<Key, byte[]> KEPT = new LinkedHashMap<>(16, 0.75f, true);
   private static long held;
@@ -28,7 +29,7 @@ final class Ends {
   /** The end of a file from this byte or an earlier one on; null if rows are there. */
   static byte[] from(long place, FileSystem store, FileStatus file, Opened stream) throws IOException {
     long length = file.getLen();
-    if (place < length - Math.max(FIRST, length / SHARE)) {
+    if (place < length - Math.max(FIRST, Math.min(FURTHEST, length / SHARE))) {
       return null;
     }
     Key key = new Key(store, file.getPath());
