@@ -50,6 +50,11 @@ class Seen:
     under_way: int
 
 
+def rounds(seen: Sequence[Seen]) -> int:
+    """Requests that came when no other was under way: each waited for those before it."""
+    return sum(one.under_way == 1 for one in seen)
+
+
 @dataclass(frozen=True)
 class FaultProxy:
     endpoint: str

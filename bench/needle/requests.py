@@ -12,6 +12,7 @@ import grebe
 from bench.harness import in_fresh_process
 from bench.needle.data import THREE, some_keys
 from bench.needle.stage import INDEXES, LATENCY, Remote, Stage
+from testbed import proxy
 
 _MANY = 10_000
 TWO = ["id", "d0"]
@@ -100,7 +101,7 @@ def _measured(remote: Remote, work: Callable[[], object]) -> Measured:
     work()
     seconds = time.perf_counter() - start
     seen = remote.proxy.seen()
-    return Measured(seconds, len(seen), sum(one.under_way == 1 for one in seen))
+    return Measured(seconds, len(seen), proxy.rounds(seen))
 
 
 def _one_after_another(remote: Remote, asked: Asked) -> dict[str, list[Measured]]:

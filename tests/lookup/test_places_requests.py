@@ -11,7 +11,7 @@ from grebe.clock import SYSTEM
 from grebe.indexes.spatial import probe
 from grebe.session.table import Table
 from testbed import maven
-from testbed.proxy import FaultProxy, Seen
+from testbed.proxy import FaultProxy, Seen, rounds
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
 
@@ -53,11 +53,6 @@ def asked(proxy: FaultProxy) -> list[Seen]:
     seen = proxy.seen()
     proxy.plan(latency=LATENCY)
     return seen
-
-
-def rounds(seen: list[Seen]) -> int:
-    """Requests that came when no other was under way: each waited for those before it."""
-    return sum(one.under_way == 1 for one in seen)
 
 
 def test_a_cold_box_takes_the_tree_the_entries_and_the_rows(cold: Table, proxy: FaultProxy) -> None:

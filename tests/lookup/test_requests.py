@@ -11,7 +11,7 @@ import grebe
 from grebe.clock import SYSTEM
 from grebe.session.table import Table
 from testbed import maven
-from testbed.proxy import FaultProxy, Seen
+from testbed.proxy import FaultProxy, Seen, rounds
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
 
@@ -50,11 +50,6 @@ def cold(place: str, s3_server: S3Server, proxy: FaultProxy) -> Iterator[Table]:
     options = {**s3_server.storage_options, "endpoint": proxy.endpoint}
     yield grebe.open(place, storage_options=options, config=config)
     proxy.plan()
-
-
-def rounds(seen: list[Seen]) -> int:
-    """Requests that came when no other was under way: each waited for those before it."""
-    return sum(one.under_way == 1 for one in seen)
 
 
 def asked(proxy: FaultProxy) -> list[Seen]:

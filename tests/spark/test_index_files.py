@@ -15,7 +15,7 @@ import grebe
 from grebe.clock import SYSTEM
 from grebe.store.opening import open_store
 from testbed import maven
-from testbed.proxy import FaultProxy, Seen, Step
+from testbed.proxy import FaultProxy, Seen, Step, rounds
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
 from tests.project.tree import ROOT
@@ -48,10 +48,6 @@ def _forget_server(spark: "SparkSession", uri: str) -> None:
     path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).close()
 
 
-def _rounds(seen: list[Seen]) -> int:
-    return sum(one.under_way == 1 for one in seen)
-
-
 def _of_index(proxy: FaultProxy) -> list[Seen]:
     return [one for one in proxy.seen() if ".gix" in one.path and "directory" not in one.path]
 
@@ -80,7 +76,7 @@ def test_a_file_is_opened_in_few_rounds_and_its_end_is_fetched_once(
     proxy.plan()
     files = {one.path for one in seen}
     assert {one.kind for one in seen} == {"GET"}
-    assert 1 <= _rounds(seen) <= len(files), seen
+    assert 1 <= rounds(seen) <= len(files), seen
     lengths = {file: _length(served.spark, file) for file in files}
     assert all(int(one.span.split("-")[1]) < lengths[one.path] - 8 for one in seen), "no footer again"
     asked = Counter((one.path, one.span.split("-")[0]) for one in seen)

@@ -44,9 +44,14 @@ final class Content extends Files {
 
   @Override
   List<PartitionDirectory> list(List partitionFilters, List dataFilters) {
+    return Arrays.asList(directory(files().toArray(new FileStatus[0])));
+  }
+
+  /** Of all runs. */
+  List<FileStatus> files() {
     List<FileStatus> files = new ArrayList<>();
     runs.forEach(files::addAll);
-    return Arrays.asList(directory(files.toArray(new FileStatus[0])));
+    return files;
   }
 
   @Override
@@ -57,7 +62,7 @@ final class Content extends Files {
   @Override
   Object identity() {
     List<Path> paths = new ArrayList<>();
-    runs.forEach(run -> run.forEach(file -> paths.add(file.getPath())));
+    files().forEach(file -> paths.add(file.getPath()));
     return Arrays.asList(key, paths, buckets, order, pair);
   }
 

@@ -62,7 +62,7 @@ final class Ends {
     byte[] before = KEPT.put(key, end);
     held += end.length - (before == null ? 0 : before.length);
     java.util.Iterator<Map.Entry<Key, byte[]>> oldest = KEPT.entrySet().iterator();
-    while (held > MOST && KEPT.size() > 1) {
+    while (held > MOST) {
       held -= oldest.next().getValue().length;
       oldest.remove();
     }

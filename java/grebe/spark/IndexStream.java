@@ -61,16 +61,16 @@ final class IndexStream extends FSInputStream {
   /** Several ranges at once; without `@Override`, as Hadoop has it from 3.3.5 on, and nobody asks for it before. */
   public void readVectored(List ranges, IntFunction allocate) throws IOException {
     List asked = new ArrayList<>(ranges);
-    asked.removeIf(range -> fromMemory(range, allocate));
+    byte[] end = Ends.kept(store, file);
+    asked.removeIf(range -> end != null && fromMemory(range, end, allocate));
     fetch(asked, allocate);
   }
 
   /** Small files are kept as a whole. */
-  private boolean fromMemory(Object range, IntFunction allocate) {
+  private boolean fromMemory(Object range, byte[] end, IntFunction allocate) {
     long from = (Long) Reflected.call(range, "getOffset");
     int length = (Integer) Reflected.call(range, "getLength");
-    byte[] end = Ends.kept(store, file);
-    if (end == null || from < file.getLen() - end.length || from + length > file.getLen()) {
+    if (from < file.getLen() - end.length || from + length > file.getLen()) {
       return false;
     }
     ByteBuffer bytes = (ByteBuffer) allocate.apply(length);

@@ -100,12 +100,10 @@ final class StandIn {
   }
 
   private HadoopFsRelation over(Content content, StructType schema, Option buckets) {
-    List<FileStatus> files = new ArrayList<>();
-    content.runs.forEach(files::addAll);
     List<String> bounded = texts("bounded");
     bounded.add(text("lineage"));
     scala.collection.immutable.Map options = IndexReading.options(
-        strictly(), files, bounded, original.session().sparkContext());
+        strictly(), content.files(), bounded, original.session().sparkContext());
     return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new IndexReading(),
         Scanned.marked(options, "stand-in", "", text("shown")), original.session());
   }
