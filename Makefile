@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 JOBS ?= 2
 SCALE ?= small
+CASES ?= 7000
 MATRIX := 3.5 4.3
 
 VENV := .venv
@@ -15,7 +16,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 PIP := -m pip --disable-pip-version-check --no-input -q
 
-.PHONY: help setup fetch demo test matrix lint bench docs soak lock clean
+.PHONY: help setup fetch demo test matrix lint bench docs fuzz soak lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -66,6 +67,9 @@ bench: $(READY) ## one benchmark: make bench NAME=commit SCALE=small|full PART="
 docs: $(READY) ## the documentation, into site/
 	$(PY) tools/reference.py
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+
+fuzz: $(READY) ## mutated bytes of every kind: make fuzz CASES=7000 (of each of 23 targets)
+	$(PY) -m testbed.fuzz.run --cases $(CASES)
 
 soak: fetch ## the long forms of the tests
 	$(PY) -m pytest -n $(JOBS) -m soak

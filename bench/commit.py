@@ -123,7 +123,7 @@ def _opening(place: Place, scale: Scale, report: Report) -> None:
         log = Log(recipe.open()).create(TABLE)
         table = _rival_table(uri, place.rival_options or {})
         for number in range(commits - 1):
-            one_commit(log, str(number))
+            one_commit(log, f"{number:032x}")
             _rival_commit(table, str(number))
         table.create_checkpoint()
         opened[f"{commits}"] = (recipe, uri)

@@ -1,7 +1,6 @@
 """Folders of the cache that are made once, and copies of them to work on."""
 
 import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -26,14 +25,6 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def working_copy(folder: Path, target: Path) -> Path:
-    """The files of `folder` below `target`, linked where that is possible: replace or delete them, but never write into one."""
-    shutil.copytree(folder, target, copy_function=_link)
-    return target
-
-
-def _link(source: str, target: str) -> str:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without links
-        shutil.copy2(source, target)
+    """The files of `folder` below `target`, as copies: a further link to a file changes what tells it from others (its ctime)."""
+    shutil.copytree(folder, target)
     return target

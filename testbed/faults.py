@@ -28,8 +28,10 @@ class FaultyStore:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self._risk(lambda: self._store.get_range(path, start, length))
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        return self._risk(lambda: self._store.get_ranges(path, ranges))
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
+        return self._risk(lambda: self._store.get_ranges(path, ranges, expected))
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.entry_puts += path.startswith("log/")

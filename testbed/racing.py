@@ -80,8 +80,13 @@ def _work(
     for number in range(commits):
         if in_step:
             barrier.wait(_LONGEST_STEP)
-        one_commit(log, f"{worker}-{number}")
+        one_commit(log, _id_of(worker, number))
     results.put((store.entry_puts, SYSTEM.monotonic() - start))
+
+
+def _id_of(worker: int, number: int) -> str:
+    """Return the id of an operation, as the log takes it."""
+    return f"{worker:016x}{number:016x}"
 
 
 def one_commit(log: Log, name: str) -> None:
@@ -98,7 +103,7 @@ def _judge(store: Store, processes: int, commits: int, done: list[tuple[int, flo
     log = Log(store).open()  # folds and checks what it reads
     entries = list(history(log.store, log.newest.number))
     counted = Counter(c.id for e in entries for c in e.changes if isinstance(c, OperationBegun))
-    wanted = {f"{w}-{n}" for w in range(processes) for n in range(commits)}
+    wanted = {_id_of(w, n) for w in range(processes) for n in range(commits)}
     return Outcome(
         processes=processes,
         commits=commits,

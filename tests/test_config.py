@@ -1,6 +1,9 @@
 """The settings: what they accept, and which place wins."""
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +21,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "hybrid_max_appended": st.floats(0, 1),
     "hybrid_max_deleted": st.floats(0, 1),
     "consistency": st.sampled_from(["current", "snapshot"]),
+    "identity": st.sampled_from(["stat", "footer", "times"]),
     "location": st.none() | st.sampled_from(["s3://lake/indexes", "some folder", "a=b/ü"]),
+    "allowed_roots": st.lists(st.sampled_from(["s3://lake", "/data", "file:///a b"]), max_size=2).map(tuple),
     "cache_bytes": st.integers(0, 2**50),
-    "micd_seconds": st.floats(0, 1e9),
+    "verify_index_data": st.booleans(),
+    "guard_decoders": st.booleans(),
+    "vacuum_retention_seconds": st.floats(0, 1e9),
+    "vacuum_retention_check": st.booleans(),
+    "log_retention_days": st.floats(1e-3, 1e6),
     "keep_versions": st.integers(0, 1000),
     "keep_bytes": st.none() | st.integers(0, 2**50),
     "heartbeat_seconds": st.floats(0.001, 1e6),
@@ -38,13 +47,17 @@ PLACES = ["toml", "env", "spark", "config", "overrides"]  # the lowest rank firs
 assignments = st.fixed_dictionaries({}, optional=VALUES)
 
 
+def written(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
 def as_text(settings: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in settings.items()}
+    return {name: written(value) for name, value in settings.items()}
 
 
 def as_toml(settings: Mapping[str, object]) -> str:
     def literal(value: object) -> str:
-        return str(value).lower() if isinstance(value, bool) else f'"{value}"'
+        return str(value).lower() if isinstance(value, bool) else f'"{written(value)}"'
 
     return "".join(f"{name} = {literal(value)}\n" for name, value in settings.items())
 
@@ -72,9 +85,14 @@ def test_the_defaults_are_the_documented_ones() -> None:
         hybrid_max_appended=0.3,
         hybrid_max_deleted=0.2,
         consistency="current",
+        identity="stat",
         location=None,
         cache_bytes=256 * 1024 * 1024,
-        micd_seconds=86_400,
+        verify_index_data=True,
+        guard_decoders=True,
+        vacuum_retention_seconds=86_400,
+        vacuum_retention_check=True,
+        log_retention_days=30,
         keep_versions=1,
         keep_bytes=None,
         heartbeat_seconds=60,
@@ -150,6 +168,7 @@ def test_the_file_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: py
         ("hybrid_max_appended", -0.1),
         ("hybrid_max_deleted", "nan"),
         ("consistency", "eventual"),
+        ("identity", "inode"),
         ("workload_literals", "none"),
         ("workload_days", 0),
         ("location", " "),
@@ -157,8 +176,8 @@ def test_the_file_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: py
         ("cache_bytes", "12 parsecs"),
         ("cache_bytes", -1),
         ("cache_bytes", True),
-        ("micd_seconds", -1),
-        ("micd_seconds", "inf"),
+        ("vacuum_retention_seconds", -1),
+        ("vacuum_retention_seconds", "inf"),
         ("heartbeat_seconds", 0),
         ("max_age_seconds", "soon"),
         ("time_zone", "Middle/Earth"),
@@ -193,7 +212,6 @@ def test_a_bad_value_names_the_place_it_came_from(place: dict[str, Any], named: 
         lambda: Config(cache_byte=1),  # type: ignore[call-arg]  # wrong on purpose
         lambda: Config.load(overrides={"cache_byte": 1}),
         lambda: Config.load(spark_conf={"spark.grebe.cache_byte": "1"}),
-        lambda: Config.load(env={"GREBE_CACHE_BYTE": "1"}),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_one(load_unknown: Any) -> None:
@@ -236,3 +254,51 @@ def test_sizes_are_powers_of_1024_in_any_spelling(count: int, unit: str, rest: s
 
 def test_half_a_gigabyte_is_a_size() -> None:
     assert parse_bytes("0.5 GB") == 512 * 1024 * 1024
+
+
+def test_an_unknown_variable_of_the_environment_is_one_warning_with_the_nearest_name(tmp_path: Path) -> None:
+    script = "import grebe; grebe.Config.load(); grebe.Config.load(); print(grebe.Config.load().cache_bytes)"
+    environment = {
+        **os.environ,
+        "GREBE_CACHE_BYTE": "1",
+        "GREBE_HOME_OF_ANOTHER_PROGRAM": "x",
+        "GREBE_CACHE_BYTES": "7",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "7\n"
+    assert ran.stderr.count("UserWarning") == 2
+    assert "GREBE_CACHE_BYTE in the environment is no setting of Grebe. Did you mean 'cache_bytes'?" in ran.stderr
+    assert "GREBE_HOME_OF_ANOTHER_PROGRAM" in ran.stderr
+
+
+def test_a_former_name_of_a_setting_still_works_in_every_place(tmp_path: Path) -> None:
+    toml = tmp_path / "grebe.toml"
+    toml.write_text("micd_seconds = 7200")
+    none = tmp_path / "none.toml"
+    none.write_text("")
+    with pytest.warns(DeprecationWarning, match="micd_seconds is called vacuum_retention_seconds now"):
+        made = [
+            Config(micd_seconds=7200),
+            Config.load(config=Config(micd_seconds=7200), env={}, toml_path=none),
+            Config.load({"micd_seconds": 7200}, env={}, toml_path=none),
+            Config.load(spark_conf={"spark.grebe.micd_seconds": "7200"}, env={}, toml_path=none),
+            Config.load(env={"GREBE_MICD_SECONDS": "7200"}, toml_path=none),
+            Config.load(env={}, toml_path=toml),
+        ]
+    assert {config.vacuum_retention_seconds for config in made} == {7200.0}
+    assert {config.micd_seconds for config in made} == {7200.0}  # type: ignore[attr-defined]  # the former name
+    assert all(config.given == {"vacuum_retention_seconds": 7200.0} for config in made)
+
+
+def test_the_rank_of_a_place_holds_whichever_name_it_uses(tmp_path: Path) -> None:
+    toml = tmp_path / "grebe.toml"
+    toml.write_text("vacuum_retention_seconds = 7200")
+    with pytest.warns(DeprecationWarning, match="micd_seconds"):
+        assert Config.load(env={"GREBE_MICD_SECONDS": "0"}, toml_path=toml).vacuum_retention_seconds == 0
+
+
+def test_two_names_of_one_setting_with_two_values_are_refused() -> None:
+    with pytest.raises(InvalidConfig, match="the same setting"):
+        Config(micd_seconds=1, vacuum_retention_seconds=2)

@@ -1,6 +1,7 @@
 """Opening a table without Spark: its indexes and its history, wherever the log lies."""
 
 import logging
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import grebe
-from grebe.files import FileIds, canonical_uri
+from grebe.files import FileIds, canonical_uri, path_given
 from grebe.log import codec, names
 from grebe.log.commit import Log
 from grebe.log.entry import ContentFile, IndexCreated, IndexSpec, TableInfo, Verb
@@ -162,3 +163,30 @@ def test_every_public_name_can_be_used() -> None:
     assert dir(grebe) == grebe.__all__
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = grebe.nonsense
+
+
+def test_a_path_may_be_one_of_pathlib_and_begin_with_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, elsewhere = tmp_path / "home" / "lake" / "orders", tmp_path / "home" / "indexes"
+    write(table, "a.parquet")
+    index(table, str(elsewhere))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "home" / "lake")
+    for path in (table, Path("orders"), Path("~/lake/orders"), "~/lake/orders"):
+        for location in (elsewhere, "~/indexes", Path("~/indexes")):
+            assert [info.name for info in grebe.open(path, location=location).indexes()] == ["by_id"]
+        assert grebe.open(path, config=grebe.Config(location="~/other")).indexes() == []
+        assert [found.row for found in grebe.find([2], tables=[path])] == [1]
+    assert [found.row for found in grebe.find([2], tables=table)] == [1]
+
+
+def test_a_uri_that_went_through_pathlib_names_the_same_place() -> None:
+    uri = "s3://lake/orders"
+    assert path_given(Path(uri)) == path_given(uri) == uri
+    assert canonical_uri(path_given(Path("file:///lake/orders"))) == "file:///lake/orders"
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    assert grebe.__version__ == project["project"]["version"]

@@ -24,6 +24,7 @@ from grebe.log.entry import ContentFile, IndexChanged, Verb
 from grebe.log.operation import Running
 from grebe.maintenance.cancel import cancel
 from grebe.maintenance.delete import delete, restore
+from grebe.maintenance.garbage import Limits
 from grebe.maintenance.operation import carry_out
 from grebe.maintenance.vacuum import vacuum
 from grebe.maintenance.verify import verify
@@ -136,7 +137,7 @@ def test_every_verb_is_told_once(log: Log, told: pytest.LogCaptureFixture, spans
     verify(log)
     cancel(log, "by_customer")
     delete(log, "by_customer")
-    assert vacuum(log, micd_seconds=0).indexes == ("by_customer",)
+    assert vacuum(log, limits=Limits(0)).indexes == ("by_customer",)
     assert [one["verb"] for one in lines(told, "operation_begun")] == list(verbs)
     assert [one["verb"] for one in lines(told, "operation_done")] == list(verbs)
     assert [span.name for span in spans.get_finished_spans()] == [f"grebe.{verb}" for verb in verbs]

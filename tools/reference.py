@@ -29,7 +29,8 @@ The same names hold in every place. From the highest rank to the lowest:
 1. an argument of the call,
 2. a `grebe.Config` made in code: only what it names counts, `Config(hybrid=True)` says nothing about the others,
 3. `{SPARK_PREFIX}<name>` in Spark,
-4. `{ENVIRONMENT_PREFIX}<NAME>` in the environment, in capitals; an empty variable is one that is not set,
+4. `{ENVIRONMENT_PREFIX}<NAME>` in the environment, in capitals; an empty variable is one that is not set, and one
+   that names no setting is a warning, where in the other places it is an error,
 5. `<name> = …` in `{TOML_NAME}`, looked for beside the program and then in the working folder,
 6. the default.
 

@@ -26,6 +26,8 @@ Names load when they are first used, so that `import grebe` costs next to nothin
 import importlib
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from grebe.config import Config
     from grebe.errors import (

@@ -8,8 +8,9 @@ import math
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,9 +20,16 @@ SPARK_PREFIX = "spark.grebe."
 ENVIRONMENT_PREFIX = "GREBE_"
 TOML_NAME = "grebe.toml"
 
+FORMER_NAMES = {"micd_seconds": "vacuum_retention_seconds"}
+"""Settings that have another name now. The former one still works in every place."""
+_CALLER = 4
+"""Calls between a warning and whoever made the settings."""
+
 # Variables that are about a machine (where downloads go, how they are resolved), not about how Grebe works.
 MACHINE_VARIABLES = frozenset({"GREBE_CACHE", "GREBE_IVY_SETTINGS"})
 
+_WARNED: set[str] = set()
+"""Names of unknown variables that this process was warned of."""
 _UNITS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(?:i?b)?\s*", re.IGNORECASE | re.ASCII)
 _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -107,10 +115,23 @@ def _consistency(value: object) -> str:
     return str(value)
 
 
+def _identity(value: object) -> str:
+    if value not in ("stat", "footer", "times"):
+        raise ValueError('unknown. Give "stat", "footer" for a digest of each file\'s end besides, or "times" for less')
+    return str(value)
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("no text. Give a path or a URI, or leave the setting out")
-    return value
+    return os.path.expanduser(value) if value.startswith("~") else value  # noqa: PTH111 - a URI is no `Path`
+
+
+def _places(value: object) -> tuple[str, ...]:
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ValueError("no list of places. Give URIs or paths, as a list or as text separated by commas")
+    return tuple(one.strip() for one in given if one.strip())
 
 
 def _time_zone(value: object) -> str:
@@ -159,14 +180,46 @@ class Config:
     consistency: str = _setting(
         "current", _consistency, "`current`, or `snapshot`: the table as of the last refresh of all its indexes"
     )
+    identity: str = _setting(
+        "stat",
+        _identity,
+        "what tells a data file from an earlier one of its name: `stat`, all that the store says; `footer`, a digest of its end "
+        "besides; `times`, size and time alone, where inodes or ctimes change by themselves",
+    )
     location: str | None = _setting(
         None, _or_none(_text), "a folder for the indexes of all tables; none: beside each table"
+    )
+    allowed_roots: tuple[str, ...] = _setting(
+        (),
+        _places,
+        "folders outside of a table where its log may name files; also text, separated by commas",
     )
     cache_bytes: int = _setting(
         256 * 1024**2, parse_bytes, 'memory for what was read of logs, indexes and page maps; also text: "256MB"'
     )
-    micd_seconds: float = _setting(
-        86_400.0, _seconds, "how long the bytes of a retired index version stay, for those who still read it"
+    verify_index_data: bool = _setting(
+        True,
+        _switch,
+        "whether all that Spark reads of index files is compared with its checksums; false trusts the store",
+    )
+    guard_decoders: bool = _setting(
+        True,
+        _switch,
+        "whether ORC files are decoded in a process of their own and manifests of Iceberg with all checks; false trusts the files",
+    )
+    vacuum_retention_seconds: float = _setting(
+        86_400.0,
+        _seconds,
+        "how long bytes out of use stay, for those who still read them; less than an hour only as 0 or without "
+        "`vacuum_retention_check`",
+    )
+    micd_seconds: InitVar[object] = None
+    """The former name of `vacuum_retention_seconds`."""
+    vacuum_retention_check: bool = _setting(
+        True, _switch, "whether vacuum refuses a `vacuum_retention_seconds` above 0 and below an hour"
+    )
+    log_retention_days: float = _setting(
+        30.0, _days, "for how many days entries of the log stay that a checkpoint has made superfluous"
     )
     keep_versions: int = _setting(
         1, _count, "how many replaced versions of an index are kept, for queries of older versions of a lake table"
@@ -210,15 +263,20 @@ class Config:
     def __new__(cls, **settings: object) -> Self:
         for name in settings:
             _check_name(name, "grebe.Config")
+        named = _by_present_names(settings, "grebe.Config")
         config = super().__new__(cls)
         # Which settings the caller named: an explicit default outranks the environment, one left out does not.
-        object.__setattr__(config, "_given", frozenset(settings))
+        object.__setattr__(config, "_given", frozenset(named))
         return config
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, micd_seconds: object) -> None:
+        if micd_seconds is not None:
+            object.__setattr__(self, "vacuum_retention_seconds", micd_seconds)
         for setting in fields(self):
             value = _parsed(setting.name, getattr(self, setting.name), "grebe.Config")
             object.__setattr__(self, setting.name, value)
+        for former, present in FORMER_NAMES.items():
+            object.__setattr__(self, former, getattr(self, present))
 
     @property
     def given(self) -> Mapping[str, object]:
@@ -251,7 +309,7 @@ class Config:
         # An empty variable is one that is not set.
         named = {key: text for key, text in environment.items() if text and key not in MACHINE_VARIABLES}
         settings |= _checked(
-            _below(ENVIRONMENT_PREFIX, named, str.lower),
+            _known(_below(ENVIRONMENT_PREFIX, named, str.lower)),
             lambda name: f"the environment ({ENVIRONMENT_PREFIX}{name.upper()})",
         )
         settings |= _checked(_below(SPARK_PREFIX, spark_conf or {}, str), lambda name: f"Spark ({SPARK_PREFIX}{name})")
@@ -266,13 +324,31 @@ def describe() -> list[tuple[str, object, str]]:
 
 
 def _checked(values: Mapping[str, object], place: Callable[[str], str]) -> dict[str, object]:
-    return {name: _parsed(name, value, place(name)) for name, value in values.items()}
+    parsed = {name: _parsed(name, value, place(name)) for name, value in values.items()}
+    return _by_present_names(parsed, place("…")) if FORMER_NAMES.keys() & parsed.keys() else parsed
+
+
+def _by_present_names(values: Mapping[str, object], place: str) -> dict[str, object]:
+    """Return settings under the names that they have now, with a warning for each former one."""
+    named: dict[str, object] = {}
+    for name, value in values.items():
+        present = FORMER_NAMES.get(name, name)
+        if present != name:
+            if values.get(present, value) != value:
+                raise InvalidConfig(
+                    f"{place}: {name} and {present} are the same setting. Give one of them.", detail="NAME"
+                )
+            warnings.warn(
+                f"{place}: the setting {name} is called {present} now", DeprecationWarning, stacklevel=_CALLER
+            )
+        named[present] = value
+    return named
 
 
 def _parsed(name: str, value: object, place: str) -> object:
     _check_name(name, place)
     try:
-        return Config.__dataclass_fields__[name].metadata["parse"](value)
+        return Config.__dataclass_fields__[FORMER_NAMES.get(name, name)].metadata["parse"](value)
     except ValueError as problem:
         raise InvalidConfig(f"{place}: {name} = {value!r} is {problem}.", detail="VALUE") from None
 
@@ -281,6 +357,16 @@ def _check_name(name: str, place: str) -> None:
     known = Config.__dataclass_fields__
     if name not in known:
         raise InvalidConfig(f"{place}: there is no setting {name!r}. {_hint(name, known)}", detail="NAME")
+
+
+def _known(values: Mapping[str, object]) -> dict[str, object]:
+    """Those of the environment that are settings. Others may be anybody's: each is warned of once, and left alone."""
+    known = Config.__dataclass_fields__
+    for name in values.keys() - known.keys() - _WARNED:
+        _WARNED.add(name)
+        variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
+        warnings.warn(f"{variable} in the environment is no setting of Grebe. {_hint(name, known)}", stacklevel=3)
+    return {name: value for name, value in values.items() if name in known}
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

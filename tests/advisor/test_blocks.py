@@ -109,7 +109,7 @@ def test_what_else_lies_there_is_no_block() -> None:
 
 
 def test_blocks_that_go_while_they_are_read_are_found_in_what_replaced_them() -> None:
-    """As with `micd_seconds` = 0: between the listing and the reading all blocks were merged into one, and removed."""
+    """As with `vacuum_retention_seconds` = 0: between the listing and the reading all blocks were merged into one, and removed."""
     store = MemoryStore()
     paths = [blocks.write(store, to_table([observed(number)]), SYSTEM) for number in range(3)]
 

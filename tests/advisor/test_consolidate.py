@@ -16,8 +16,8 @@ from tests.advisor.made import START_MS, observed
 from tests.advisor.test_blocks import numbers
 
 DAY = 86_400.0
-KEEPS_ALL = Retention(days=10_000, bytes=10**9, micd_seconds=DAY)
-AT_ONCE = Retention(days=10_000, bytes=10**9, micd_seconds=0)
+KEEPS_ALL = Retention(days=10_000, bytes=10**9, vacuum_retention_seconds=DAY)
+AT_ONCE = Retention(days=10_000, bytes=10**9, vacuum_retention_seconds=0)
 BLOCKS = 3
 
 
@@ -143,7 +143,7 @@ def test_what_is_too_old_is_let_go() -> None:
     for age in (40, 20, 5):
         blocks.write(store, to_table([observed(age, START_MS - age * day), observed(age + 1, START_MS - day)]), clock)
     blocks.write(store, to_table([observed(60, START_MS - 60 * day)]), clock)
-    consolidate(store, Retention(days=30, bytes=10**9, micd_seconds=0), clock, few=2)
+    consolidate(store, Retention(days=30, bytes=10**9, vacuum_retention_seconds=0), clock, few=2)
     assert sorted(numbers(blocks.read(store).queries)) == [5, 6, 20, 21, 41]
 
 
@@ -154,7 +154,7 @@ def test_what_takes_too_many_bytes_is_let_go_oldest_first() -> None:
         blocks.write(store, to_table([observed(number) for number in range(first, first + 500)]), clock)
     room = sum(one.size for one in blocks.listed(store)) // 2
     for _ in range(2):
-        consolidate(store, Retention(days=10_000, bytes=room, micd_seconds=0), clock)
+        consolidate(store, Retention(days=10_000, bytes=room, vacuum_retention_seconds=0), clock)
     found = numbers(blocks.read(store).queries)
     assert 500 < len(found) < 1500
     assert found == list(range(2000 - len(found), 2000))

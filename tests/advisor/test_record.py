@@ -234,6 +234,17 @@ def test_a_store_that_refuses_is_complained_about_once(caplog: pytest.LogCapture
     assert SECRET not in caplog.text
 
 
+def test_nothing_is_recorded_in_a_folder_that_holds_other_things(caplog: pytest.LogCaptureFixture) -> None:
+    recorder, store = Recorder(), MemoryStore()
+    store.put("letter.txt", b"mine")
+    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    with caplog.at_level(logging.WARNING):
+        hears(looked_up())
+        recorder.flush()
+    assert [one.path for one in store.list()] == ["letter.txt"]
+    assert "STORE_REFUSED_LOCATION_NOT_EMPTY" in caplog.text
+
+
 def test_a_query_that_cannot_be_written_down_does_not_keep_the_others_from_it(caplog: pytest.LogCaptureFixture) -> None:
     recorder, store = Recorder(), MemoryStore()
     hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
@@ -286,7 +297,9 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_of_writers_are_merged_now_and_then() -> None:
     clock = SimulatedClock(3)
     recorder, store = Recorder(clock, seconds=3600), MemoryStore(clock=clock)
-    hears = recorder.lookups("memory://t", lambda place: store, Config(record_workload=True, micd_seconds=0))
+    hears = recorder.lookups(
+        "memory://t", lambda place: store, Config(record_workload=True, vacuum_retention_seconds=0)
+    )
     for number in range(200):
         hears(looked_up(number))
         recorder.flush()

@@ -61,6 +61,7 @@ workload {CSV} --clear {ALL}
 delete {CSV} by_id -o timeout=30s {ALL}
 restore {CSV} by_id -o timeout=30s {ALL}
 cancel {CSV} by_id -o timeout=30s {ALL}
+vacuum {CSV} by_id --dry-run -o timeout=30s {ALL}
 vacuum {CSV} by_id -o timeout=30s {ALL}
 list {DELTA} --version 0 {ALL}
 list {DELTA} --timestamp 2099-01-01 {ALL}

@@ -38,11 +38,26 @@ def test_a_deleted_index_is_removed_for_good(table: str, tmp_path: Path, monkeyp
     code, waiting = grebe("vacuum", table, "--location", log)
     assert (code, waiting["indexes"], waiting["objects"]) == (0, [name], 0)
     assert waiting["waiting"] > 0
-    monkeypatch.setenv("GREBE_MICD_SECONDS", "0")
+    monkeypatch.setenv("GREBE_VACUUM_RETENTION_SECONDS", "0")
+    code, rehearsed = grebe("vacuum", table, "--location", log, "--dry-run")
+    assert (code, rehearsed["dry_run"], len(rehearsed["paths"])) == (0, True, waiting["waiting"])
+    assert all(Path(path.removeprefix("file://")).is_file() for path in rehearsed["paths"])
     code, found = grebe("vacuum", table, "--location", log)
     assert (code, found["waiting"]) == (0, 0)
     assert found["objects"] == waiting["waiting"]
     assert not list((tmp_path / "lake" / "_grebe" / "people" / "data" / name).rglob("*.gix"))
+
+
+def test_a_retention_below_an_hour_is_refused_unless_it_is_asked_for(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = str(tmp_path / "lake" / "_grebe" / "people")
+    monkeypatch.setenv("GREBE_VACUUM_RETENTION_SECONDS", "60")
+    code, said = grebe("vacuum", table, "--location", log)
+    assert code == 1
+    assert "INVALID_CONFIG_RETENTION" in said
+    monkeypatch.setenv("GREBE_VACUUM_RETENTION_CHECK", "false")
+    assert grebe("vacuum", table, "--location", log)[0] == 0
 
 
 def test_an_operation_is_ended(table: str, tmp_path: Path) -> None:

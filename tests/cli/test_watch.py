@@ -79,7 +79,7 @@ def test_every_round_refreshes_and_is_one_line(table: str, monkeypatch: pytest.M
         (2, 150, None),
         (3, 150, None),
     ]
-    assert told[2]["indexes"] == [{"name": "by_id", "rows": 150, "files_covered": 2, "files_stale": 0}]
+    assert told[2]["indexes"] == [{"name": "by_id", "rows": 150, "files_covered": 2, "files_stale": 0, "problem": ""}]
     assert clock.slept == [300, 300]
     (line,) = watch(table, "by_id", "--times", "1", "--mode", "quick").stdout.splitlines()
     assert line.startswith("round 1, ")

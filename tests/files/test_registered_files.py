@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from grebe.errors import CorruptLog, Unsupported
 from grebe.files import FileIds, FileList, RegisteredFiles, decode, encode
+from grebe.files.listing import SCHEMA
 
 ROOT = "s3://bucket/t"
 
@@ -86,7 +87,7 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1)
 
 @given(
     st.dictionaries(
-        st.lists(TEXT, min_size=1, max_size=3).map("/".join),
+        st.lists(TEXT.filter(lambda part: part not in (".", "..")), min_size=1, max_size=3).map("/".join),
         st.tuples(NUMBERS, NUMBERS, st.none() | TEXT, st.none() | TEXT, st.none() | NUMBERS),
     ),
     st.integers(0, 2**31),
@@ -171,3 +172,37 @@ def test_whatever_comes_and_goes_every_identity_keeps_its_id(listings: list[dict
         listed = FileList.build(ROOT, list(files), [1] * len(files), list(files.values()))
         assert base.ids_of(listed).to_pylist() == [model[path, files[path]] for path in listed.paths().to_pylist()]
     assert base.next_id == len(base) == len(model)
+
+
+def _forged(directory: str, name: str, root: str = ROOT, ids: tuple[int, ...] = (0,)) -> bytes:
+    """Sealed as a real list is."""
+    rows = len(ids)
+    folders = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([directory]))
+    names, ones, none = pa.array([name] * rows), pa.array([1] * rows, pa.int64()), pa.nulls(rows, pa.string())
+    columns = [folders, names, ones, ones, none, none, pa.nulls(rows, pa.int64()), none]
+    return encode(
+        RegisteredFiles(FileList(root, pa.Table.from_arrays(columns, schema=SCHEMA)), pa.array(ids, pa.uint32()))
+    )
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        _forged("../hr", "x"),
+        _forged("a/./b", "x"),
+        _forged("/etc", "passwd"),
+        _forged("a//b", "x"),
+        _forged("s3://lake/a/../hr", "x"),
+        _forged("a", ".."),
+        _forged("a", ""),
+        _forged("a", "../x"),
+        _forged("a", "x", root="orders"),
+        _forged("a", "x", root=f"{ROOT}/../hr"),
+        _forged("a", "x", ids=(5, 7)),
+        _forged("a", "x", ids=(2, 1)),
+    ],
+    ids=repr,
+)
+def test_a_list_whose_files_lie_nowhere_is_damaged(forged: bytes) -> None:
+    with pytest.raises(CorruptLog):
+        decode(forged)

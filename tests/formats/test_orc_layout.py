@@ -14,6 +14,7 @@ from grebe.formats import DataFile
 from grebe.formats.orc import ORC
 from grebe.formats.protocol import NoMemory
 from grebe.store.local import LocalStore
+from grebe.store.protocol import ObjectInfo
 from tests.formats.reading_back import all_rows, data_file, plain, reading_of
 
 ROWS = 40_000
@@ -36,9 +37,11 @@ class Asked(LocalStore):
         super().__init__(root)
         self.calls: list[list[tuple[int, int]]] = []
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
         self.calls.append(list(ranges))
-        return super().get_ranges(path, ranges)
+        return super().get_ranges(path, ranges, expected)
 
 
 class Remembered(NoMemory):

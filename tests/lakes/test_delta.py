@@ -88,8 +88,7 @@ def test_a_mapped_column_that_is_renamed_or_dropped_is_not_served_by_an_old_inde
     table.refresh()
     assert made.same("SELECT id, max(name) FROM {0} GROUP BY id").used == ["c"]
     made.run("ALTER TABLE {0} DROP COLUMN name")
-    with pytest.raises(grebe.InvalidIndex, match="name"):
-        table.refresh()
+    assert {info.name for info in table.refresh() if "name" in info.problem} == {"c", "l"}
     made.same("SELECT id, count(*) FROM {0} GROUP BY id")
 
 

@@ -26,18 +26,28 @@ from grebe.log.entry import (
     TableSeen,
     Verb,
 )
+from grebe.log.names import segment_path
 from tests.log.worlds import SPEC, writer
 
 NAMES = st.sampled_from(["i", "j"])
 IDS = st.sets(st.integers(0, 5)).map(FileIds.of)
-PATHS = st.lists(st.sampled_from(["p", "q", "r", "s"]), max_size=3).map(tuple)
-CONTENT = st.lists(st.builds(ContentFile, st.sampled_from(["p", "q", "r", "s"]), st.just(1)), max_size=2).map(tuple)
-SEGMENTS = st.builds(Segment, st.sampled_from(["f", "g", "h"]), st.integers(0, 3), st.integers(0, 3), st.just(1))
+OBJECTS = st.sampled_from([f"data/i/{name}" for name in "pqrs"])
+PATHS = st.lists(OBJECTS, max_size=3).map(tuple)
+CONTENT = st.lists(st.builds(ContentFile, OBJECTS, st.just(1)), max_size=2).map(tuple)
+UNIQUE = st.sampled_from([32 * digit for digit in "abc"])
+SEGMENT_PATHS = st.builds(segment_path, st.integers(0, 3), st.integers(0, 3), UNIQUE)
+
+
+def _segment(first_id: int, count: int, unique: str) -> Segment:
+    return Segment(segment_path(first_id, count, unique), first_id, count, 1)
+
+
+SEGMENTS = st.builds(_segment, st.integers(0, 3), st.integers(0, 3), UNIQUE)
 PREDICTED = Prediction(7, 1.5, scale_bytes=2.0)
 CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(TableCreated, st.just(TableInfo("s3://lake/t", "plain"))),
     st.builds(FilesRegistered, SEGMENTS),
-    st.builds(SegmentsMerged, st.lists(st.sampled_from(["f", "g", "h"]), max_size=2).map(tuple), SEGMENTS),
+    st.builds(SegmentsMerged, st.lists(SEGMENT_PATHS, max_size=2).map(tuple), SEGMENTS),
     st.builds(
         OperationBegun,
         st.sampled_from(["1", "2", "3"]),
@@ -71,6 +81,8 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
         properties=st.none() | st.just({"buckets": 9}),
         keep=st.none() | st.builds(Keep, st.integers(0, 2), st.none() | st.integers(0, 3)),
         seconds=st.sampled_from([0.0, 1.5]),
+        columns=st.none() | st.just(("A",)),
+        problem=st.sampled_from([None, "", "column b is not there"]),
     ),
     st.builds(IndexDeleted, NAMES),
     st.builds(IndexRestored, NAMES),

@@ -21,7 +21,14 @@ Ranges = list[list[int]]
 TOGETHER = {"delete", "optimize", "refresh", "repair"}
 PREDICTION_DEFAULTS = {"scale_bytes": 1.0, "scale_seconds": 1.0}
 PURPOSE_DEFAULTS: Plain = {"why": "", "predicted": {}, "most_bytes": None, "budgeted": []}
-INDEX_DEFAULTS: Plain = {"deleted_at": None, "dormant": [], "kept": [], "measured": None, "upkeep_seconds": 0.0}
+INDEX_DEFAULTS: Plain = {
+    "deleted_at": None,
+    "dormant": [],
+    "kept": [],
+    "measured": None,
+    "upkeep_seconds": 0.0,
+    "problem": "",
+}
 KEPT_DEFAULTS: Plain = {"table_version": ""}
 SPEC_DEFAULTS: Plain = {"properties": {}}
 CONTENT_DEFAULTS: Plain = {"rows": 0, "footer": 0}
@@ -215,12 +222,15 @@ def _index_changed(state: Plain, change: Plain, entry: Plain) -> Plain:
         "covered": _ranges(covered | cover),
         "dormant": _ranges(dormant),
         "upkeep_seconds": index["upkeep_seconds"] + change.get("seconds", 0.0),
+        "problem": change["problem"] if change.get("problem") is not None else index["problem"],
     }
     if change.get("table_version") is not None:
         after |= {"table_version": change["table_version"], "refreshed_ms": entry["at_ms"]}
     if change.get("properties") is not None:
         properties = {**index["spec"]["properties"], **change["properties"]}
         after["spec"] = {**index["spec"], "properties": properties}
+    if change.get("columns") is not None:
+        after["spec"] = {**after["spec"], "columns": change["columns"]}
     after = _index({**after, "kept": _kept(index, after, change.get("keep"), entry["number"])})
     return _with_index(_retire(state, _paths(index) - _paths(after), entry["number"]), after)
 
@@ -378,7 +388,7 @@ def _segment_files(folder: Path, segment: Plain) -> list[Plain]:
     first = segment["first_id"]
     if [file["id"] for file in files] != list(range(first, first + segment["count"])):
         raise Damaged(f"{segment['path']} holds other ids than the log says")
-    return [{**file, "uri": _uri(root, file["directory"], file["name"])} for file in files]
+    return [{"end": None, **file, "uri": _uri(root, file["directory"], file["name"])} for file in files]
 
 
 def _uri(root: str, directory: str, name: str) -> str:

@@ -6,7 +6,7 @@ seed alone, so a failing schedule replays. What a schedule must leave behind is 
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -38,6 +38,8 @@ from grebe.store.probe import probe
 from grebe.store.protocol import ObjectExists, ObjectInfo, OutcomeUnknown
 
 HEARTBEAT = 10.0
+OLD = 1000.0
+"""Seconds, longer than any schedule takes: entries of that age may be removed."""
 TABLE = TableInfo("memory://table", "plain")
 FILES = ("a", "b", "c", "d", "last")
 FAULTS = ("crash before", "crash after", "lost request", "lost reply", "late", "false exists")
@@ -60,6 +62,8 @@ class World:
     seed: int
     fault: Fault | None = None
     fault_rate: float = 0.0
+    old: Mapping[str, bytes] | None = None
+    """Objects that have been there for long when the schedule starts."""
     clock: SimulatedClock = field(init=False)
     store: "SimulatedStore" = field(init=False)
     claims: dict[str, str] = field(default_factory=dict)
@@ -77,13 +81,16 @@ class World:
         self._call_of: dict[str, int] = {}
         self._scheduler: greenlet.greenlet | None = None
         probe(MemoryStore("simulated"))  # asked once a process, so that every schedule starts alike
-        if not self.registers:
+        if self.old is not None:
+            self.store.start_from(self.old)
+            self.clock.advance(2 * OLD)
+        elif not self.registers:
             self.store.start_from(_with_files_registered())
 
     @property
     def registers(self) -> bool:
         """In every fifth schedule the writers register the files themselves; elsewhere they find them registered."""
-        return self.seed % 5 == 0
+        return self.seed % 5 == 0 and self.old is None
 
     def run(self, actors: dict[str, Callable[["World", str], None]]) -> None:
         """Runs all actors to their end, switching at every store call."""
@@ -141,6 +148,13 @@ class SimulatedStore(MemoryStore):
     def __init__(self, world: World) -> None:
         super().__init__("simulated", world.clock, world.at_call)
         self._world = world
+        self.entries: dict[str, bytes] = {}
+        """Every entry that was ever stored."""
+
+    def _set(self, path: str, data: bytes) -> None:
+        super()._set(path, data)
+        if names.entry_number(path) is not None and self.entries.setdefault(path, bytes(data)) != data:
+            self._world.problems.append(f"{path} was written twice")
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         world = self._world
@@ -154,7 +168,7 @@ class SimulatedStore(MemoryStore):
         if path not in self._objects:
             self._set(path, data)
 
-    def start_from(self, objects: dict[str, bytes]) -> None:
+    def start_from(self, objects: Mapping[str, bytes]) -> None:
         for path, data in objects.items():
             self._set(path, data)
 
@@ -298,7 +312,7 @@ def _oversleep(world: World, log: Log) -> None:
     """Time passes without a heartbeat, and everybody else gets a chance to notice."""
     world.clock.advance(HEARTBEAT * 3)
     for _ in range(6):
-        log.store.stat(names.entry_path(0))
+        log.store.stat(names.entry_path(log.newest.number))
 
 
 def replay(world: World, upto: int | None = None) -> Snapshot:
@@ -306,19 +320,19 @@ def replay(world: World, upto: int | None = None) -> Snapshot:
     state = Snapshot()
     while upto is None or state.number < upto:
         path = names.entry_path(state.number + 1)
-        if path not in world.store._objects:
+        if path not in world.store.entries:
             break
-        state = state.after(*codec.decode_entry(world.store._objects[path][0], path), where=path)
+        state = state.after(*codec.decode_entry(world.store.entries[path], path), where=path)
     return state
 
 
 def verdict(world: World) -> list[str]:
     """Everything that is wrong with what the schedule left behind; empty if all is well."""
     problems = list(world.problems)
-    stored = [n for n in (names.entry_number(o.path) for o in world.store.peek()) if n is not None]
+    stored = sorted(n for n in map(names.entry_number, world.store.entries) if n is not None)
     if stored != list(range(len(stored))):
         return [*problems, f"holes in the log: {stored}"]
-    entries = [codec.decode_entry(world.store._objects[names.entry_path(n)][0], str(n))[0] for n in stored]
+    entries = [codec.decode_entry(world.store.entries[names.entry_path(n)], str(n))[0] for n in stored]
     problems += [f"transaction {t} is in the log {c} times" for t, c in Counter(e.id for e in entries).items() if c > 1]
     state = TableState()
     try:

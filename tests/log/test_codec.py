@@ -33,6 +33,7 @@ from grebe.log.entry import (
     Verb,
     Writer,
 )
+from grebe.log.names import segment_path
 from grebe.log.states import TableState
 from tests.log.worlds import create, new_log, register
 
@@ -47,36 +48,53 @@ plain = st.recursive(
 properties = st.dictionaries(text, plain, max_size=3)
 writers = st.builds(Writer, text, number, text, text)
 specs = st.builds(IndexSpec, text, st.lists(text, max_size=3).map(tuple), properties)
-content = st.lists(st.builds(ContentFile, text, number, number, number), max_size=3).map(tuple)
-segments = st.builds(Segment, text, number, number, number)
-paths = st.lists(text, max_size=3).map(tuple)
+index_names = st.from_regex(r"\w[\w.-]{0,20}", fullmatch=True)
+operation_ids = st.from_regex(r"[0-9a-f]{32}", fullmatch=True)
+objects = st.builds(
+    lambda name, part: f"data/{name}/3-x/{part}", index_names, st.from_regex(r"\w[\w.-]*", fullmatch=True)
+)
+moment = st.integers(0, 2**47)
+contents = st.builds(lambda path, size, rows: ContentFile(path, size, rows, size // 2), objects, number, number)
+content = st.lists(contents, max_size=3).map(tuple)
+segments = st.builds(
+    lambda first, count, unique, size: Segment(segment_path(first, count, unique), first, count, size),
+    st.integers(0, 2**31),
+    st.integers(0, 2**31),
+    operation_ids,
+    number,
+)
+paths = st.lists(objects, max_size=3).map(tuple)
+segment_paths = st.lists(segments, max_size=3).map(lambda some: tuple(one.path for one in some))
+tables = st.builds(lambda name: f"s3://lake/{name}", st.from_regex(r"\w+", fullmatch=True))
 changes: st.SearchStrategy[Change] = st.one_of(
-    st.builds(TableCreated, st.builds(TableInfo, text, text, properties)),
+    st.builds(TableCreated, st.builds(TableInfo, tables, text, properties)),
     st.builds(FilesRegistered, segments),
-    st.builds(SegmentsMerged, paths, segments),
+    st.builds(SegmentsMerged, segment_paths, segments),
     st.builds(
         OperationBegun,
-        text,
+        operation_ids,
         st.sampled_from(Verb),
-        paths,
+        st.lists(index_names, max_size=3).map(tuple),
         writers,
         st.floats(0, 1e6),
-        st.dictionaries(text, specs, max_size=2),
+        st.dictionaries(index_names, specs, max_size=2),
     ),
-    st.builds(OperationEnded, text, st.booleans(), text),
-    st.builds(IndexCreated, text, specs, number, content, ids, text),
-    st.builds(IndexChanged, text, number, content, paths, ids, ids, ids, ids, st.none() | text, st.none() | properties),
-    st.builds(IndexDeleted, text),
-    st.builds(IndexRestored, text),
-    st.builds(IndexDropped, text),
+    st.builds(OperationEnded, operation_ids, st.booleans(), text),
+    st.builds(IndexCreated, index_names, specs, number, content, ids, text),
+    st.builds(
+        IndexChanged, index_names, number, content, paths, ids, ids, ids, ids, st.none() | text, st.none() | properties
+    ),
+    st.builds(IndexDeleted, index_names),
+    st.builds(IndexRestored, index_names),
+    st.builds(IndexDropped, index_names),
     st.builds(TableSeen, ids, text),
     st.builds(ContentForgotten, paths),
 )
-entries = st.builds(Entry, number, text, text, text, number, writers, st.lists(changes, max_size=4).map(tuple))
+entries = st.builds(Entry, number, text, text, text, moment, writers, st.lists(changes, max_size=4).map(tuple))
 
 
 def _entry() -> Entry:
-    return Entry(3, "id", "before", "refresh begin", 5, Writer("h", 1, "2", "ann"), (IndexDeleted("ü %#"),))
+    return Entry(3, "id", "before", "refresh begin", 5, Writer("h", 1, "2", "ann"), (IndexDeleted("ü.-_"),))
 
 
 def test_every_kind_of_change_is_generated_here() -> None:

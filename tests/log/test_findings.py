@@ -19,6 +19,7 @@ from grebe.log.entry import ContentFile, IndexChanged, IndexCreated, IndexSpec, 
 from grebe.log.operation import begin
 from grebe.log.snapshot import LONGEST_WALK
 from grebe.store.local import LocalStore
+from grebe.store.local_folders import Folder
 from grebe.store.memory import MemoryStore
 from grebe.store.protocol import OutcomeUnknown
 from tests.log.worlds import SPEC, TABLE, create, new_log, register, writer
@@ -128,12 +129,12 @@ def test_foreign_names_in_the_folder_do_not_hide_a_gap(stranger: str) -> None:
 
 @pytest.mark.parametrize("errno", [28, 13, 30, 122])
 def test_what_is_stored_is_not_called_refused(tmp_path: Path, errno: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(folder: Path) -> None:
+    def failing(folder: Folder) -> None:
         raise OSError(errno, os.strerror(errno))
 
     store = LocalStore(tmp_path)
     store.put("there", b"")
-    monkeypatch.setattr("grebe.store.local._flush_folder", failing)
+    monkeypatch.setattr("grebe.store.local_folders.Folder.flush", failing)
     with pytest.raises(OutcomeUnknown):
         store.put_if_absent("x", b"1")
     assert store.get("x") == b"1"

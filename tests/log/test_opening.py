@@ -176,9 +176,9 @@ def test_an_exchanged_entry_breaks_the_chain(store: MemoryStore) -> None:
 
 def test_an_entry_that_cannot_follow_those_before_it_is_a_damaged_log(store: MemoryStore) -> None:
     whole = _folded(store)
-    entry = Entry(whole.number + 1, "x", whole.digest, "delete", 0, writer(), (IndexDeleted("never made"),))
+    entry = Entry(whole.number + 1, "x", whole.digest, "delete", 0, writer(), (IndexDeleted("never_made"),))
     store.put(names.entry_path(entry.number), codec.encode_entry(entry)[0])
-    with pytest.raises(CorruptLog, match=f"cannot follow entry {whole.number}: .*never made") as damaged:
+    with pytest.raises(CorruptLog, match=f"cannot follow entry {whole.number}: .*never_made") as damaged:
         Log(store, SimulatedClock(), writer()).open()
     assert damaged.value.code == "CORRUPT_LOG_HISTORY"
 

@@ -24,6 +24,7 @@ from grebe.log.entry import Verb
 from grebe.log.operation import begin
 from grebe.maintenance.cancel import cancel
 from grebe.maintenance.delete import delete, restore
+from grebe.maintenance.garbage import Limits
 from grebe.maintenance.vacuum import vacuum
 from grebe.session.lake_table import LakeTable
 from grebe.store.local import LocalStore
@@ -34,7 +35,7 @@ from testbed.spark import spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-AT_ONCE = Config(micd_seconds=0)
+AT_ONCE = Config(vacuum_retention_seconds=0)
 _PROBE = "probe-"
 
 
@@ -64,7 +65,7 @@ WITHOUT_SPARK: dict[str, Callable[[Log], object]] = {
     "begin": lambda log: log.store.put(f"{begin(log, Verb.REFRESH, ['i']).folder('i')}/half.gix", b"half"),
     "delete": lambda log: delete(log, "i"),
     "restore": lambda log: restore(log, "gone"),
-    "vacuum": lambda log: vacuum(log, None, 0),
+    "vacuum": lambda log: vacuum(log, None, Limits(0)),
     "cancel": lambda log: cancel(log, "i"),
 }
 WITH_SPARK: dict[str, Callable[[LakeTable], object]] = {

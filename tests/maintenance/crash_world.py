@@ -18,7 +18,7 @@ from grebe.files import FileIds, FileList
 from grebe.formats import Column, Reading
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.faults import Fault
-from grebe.log import invariants
+from grebe.log import invariants, names
 from grebe.log.commit import Log
 from grebe.log.entry import ContentFile, IndexSpec, TableInfo, Verb, Writer
 from grebe.log.operation import Running, begin
@@ -30,6 +30,7 @@ from grebe.maintenance.build import Built, Files, Planned
 from grebe.maintenance.cancel import cancel
 from grebe.maintenance.create import create
 from grebe.maintenance.delete import delete, restore
+from grebe.maintenance.garbage import Limits
 from grebe.maintenance.logs import Place
 from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
@@ -245,7 +246,7 @@ ACTS = [
     Act("reorganise", lambda world, log: reorganise(world.source, log, "i", _anew, HEARTBEAT)),  # type: ignore[arg-type]  # it has what is asked
     Act("delete", lambda world, log: delete(log, "i", HEARTBEAT)),
     Act("restore", lambda world, log: restore(log, "gone", HEARTBEAT)),
-    Act("vacuum", lambda world, log: vacuum(log, None, 0, HEARTBEAT)),
+    Act("vacuum", lambda world, log: vacuum(log, None, Limits(0), HEARTBEAT)),
     Act("cancel", lambda world, log: cancel(log, "i"), _somebody_begins),
     Act("repair", lambda world, log: repair(world.source, log, False, HEARTBEAT), _lose_content),  # type: ignore[arg-type]  # it has what is asked
 ]
@@ -283,10 +284,10 @@ def again(world: World, act: Act) -> None:
 def require_clean(world: World) -> None:
     """A vacuum leaves just what is in use."""
     world.clock.advance(3600)
-    vacuum(world.log("bob"), None, 0, HEARTBEAT)
+    vacuum(world.log("bob"), None, Limits(0), HEARTBEAT)
     state = world.log("bob").state
     assert not state.operations
     used = state.content_paths | {segment.path for segment in state.segments}
-    others = {path.partition("/")[0] for path in world.store._objects} - {"log"}
+    others = {path.partition("/")[0] for path in world.store._objects} - {"log", names.MARKER}
     # Of an index that lost files before, they are in use and not there.
     assert world.under(*others) == {path for path in used if path in world.store._objects}

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAMES = ("cover", "look", "skip", "sift")
-AT_ONCE = Config(micd_seconds=0)
+# By size and time alone, so that a file can be rewritten unseen.
+AT_ONCE = Config(vacuum_retention_seconds=0, identity="times")
 
 
 def kinds() -> list[Kind]:

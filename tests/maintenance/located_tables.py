@@ -53,8 +53,13 @@ def _field(chance: random.Random, options: Mapping[str, str]) -> str:
         text = text.replace(options["lineSep"], "")
     if not any(one in text for one in special) and chance.random() < 0.7:
         return text
+    # Not what makes a file ambiguous (tests/spark/test_ambiguous.py): no index would cover it.
     if escape != quote:
-        text = text.replace(escape, escape * 2)
+        text = (text.rstrip(escape) if broken else text).replace(escape, escape * 2)
+    else:
+        for before in ("\n", options.get("sep", ",")):
+            text = text.replace(before + quote, f"{before}z{quote}")
+        text = f"z{text}" if not text or text.startswith(quote) else text
     return quote + text.replace(quote, escape + quote) + quote
 
 

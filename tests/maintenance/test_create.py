@@ -221,7 +221,7 @@ def test_a_fault_in_the_middle_leaves_nothing_behind(table: LakeTable, lake: Pat
     with pytest.raises(KeyboardInterrupt):
         table.create(Covering("whole", on="v"), Disturbed("i", on="id", written=fail))
     expect_nothing_changed(table, lake)
-    assert table.history()[-1].changes == ("rolled back: KeyboardInterrupt",)
+    assert table.history()[-1].changes == ("rolled back: cancelled by the user",)
 
 
 @pytest.mark.parametrize("where", [None, "id >= 0"])

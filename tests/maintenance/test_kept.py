@@ -14,6 +14,7 @@ from grebe.log.entry import Keep
 from grebe.lookup.finding import Finder
 from grebe.lookup.indexes import usable
 from grebe.maintenance.delete import delete
+from grebe.maintenance.garbage import Limits
 from grebe.maintenance.vacuum import vacuum
 from grebe.planner.decision import FromMetadata, StandIn, indexes_of
 from grebe.predicate.bind import bind
@@ -151,16 +152,16 @@ def test_bytes_of_kept_versions_stay_until_they_fall_out_of_the_limits(lake: Ver
     rewrite(lake, 3, Keep(1))
     log = lake.log
     assert held(lake) == [{2, 3}]
-    assert vacuum(log, micd_seconds=0).objects > 0
+    assert vacuum(log, limits=Limits(0)).objects > 0
     there = {one.path for one in log.store.list("data")}
     assert there == log.reload().state.content_paths
     assert all(index.kept for index in log.state.indexes.values())
     lake.write(6, 7)
     lake.refresh("full", Keep(0))
-    assert vacuum(log, micd_seconds=0).objects > 0
+    assert vacuum(log, limits=Limits(0)).objects > 0
     assert not any(index.kept for index in log.reload().state.indexes.values())
     delete(log, "look")
-    vacuum(log, micd_seconds=0)
+    vacuum(log, limits=Limits(0))
     assert not any("/look/" in one.path for one in log.store.list("data"))
 
 
@@ -168,7 +169,7 @@ def test_of_a_deleted_index_the_older_versions_go_too(lake: VersionedLake) -> No
     rewrite(lake, 2, Keep(1))
     log = lake.log
     delete(log, "cover")
-    vacuum(log, micd_seconds=0)
+    vacuum(log, limits=Limits(0))
     assert {one.path.split("/")[1] for one in log.store.list("data")} == {"look", "skip"}
 
 

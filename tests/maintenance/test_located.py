@@ -206,7 +206,7 @@ def _unknown_format(reader: RecordReader) -> RecordReader:
     [
         (_other_options, r"sees 2 records for 3 in file://.*a\.csv"),
         (_other_types, r"sees other values than Spark in file://.*a\.csv"),
-        (_elsewhere, "is gone; list again"),
+        (_elsewhere, "is gone"),
         (_unknown_format, "must be installed for them as well"),
     ],
 )
@@ -253,7 +253,7 @@ def test_options_that_only_spark_honours_leave_an_index_at_file_level(format: st
     spec = Lookup("i", on="k").spec(_reading(format, options), False)
     assert spec.properties["locators"] == []
     (name,) = options
-    assert f"the option {name.lower()}=" in spec.properties["file_level"]
+    assert f"the option {name.lower()}" in spec.properties["file_level"]
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "text", "orc", "parquet"])

@@ -53,7 +53,7 @@ def test_workers_without_the_package_are_told_to_install_it(monkeypatch: pytest.
 def test_files_that_lie_outside_of_the_table_are_left_to_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(located, "storage_options", lambda session, uri: {})
     reading = Reading.of("csv", {}, (Column("a", "string"),), "UTC", local_times=True, by_position=True)
-    source: Any = SimpleNamespace(uri="s3://b/t", session=None, reading=reading)
+    source: Any = SimpleNamespace(uri="s3://b/t", session=None, reading=reading, settling_ms=0)
     files = FileList.build("s3://b/t", ["a.csv", "s3://other/b.csv"], [1, 1], [1, 1])
     with pytest.raises(Unsupported, match="s3://b/t keeps files elsewhere, where Grebe does not read") as refused:
         located.record_reader(source, files, IDS, {"a"})

@@ -1,5 +1,7 @@
 """Bytes go when nobody can still be reading them, by the store's own clock; what is in use, or owned by the living, stays."""
 
+import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -9,23 +11,27 @@ import pytest
 
 import grebe
 from grebe.clock import SimulatedClock
-from grebe.errors import IndexNotFound, WrongState
+from grebe.errors import IndexNotFound, StoreRefused, WrongState
 from grebe.indexes.classic import functions
 from grebe.log.commit import Log
 from grebe.log.entry import ContentFile, IndexChanged, Verb
 from grebe.log.operation import begin
 from grebe.maintenance.cancel import cancel
 from grebe.maintenance.delete import delete, restore
+from grebe.maintenance.garbage import Limits
 from grebe.maintenance.vacuum import vacuum
 from grebe.spark.jobs import jobs_of
+from grebe.store.hadoop import hadoop_store
 from grebe.store.local import LocalStore
 from grebe.store.memory import MemoryStore
+from grebe.store.protocol import ObjectMissing
 from tests.log.worlds import SPEC, create, new_log, register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DAY = 86_400.0
+AT_ONCE = Limits(0)
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def rewrite(log: Log) -> None:
 
 def test_a_deleted_index_goes_for_good(log: Log) -> None:
     delete(log, "by_customer")
-    found = vacuum(log, micd_seconds=0)
+    found = vacuum(log, limits=AT_ONCE)
     assert (found.indexes, found.objects, found.bytes, found.waiting) == (("by_customer",), 1, 100, 0)
     assert data(log) == []
     assert not log.state.indexes
@@ -65,32 +71,32 @@ def test_a_deleted_index_goes_for_good(log: Log) -> None:
 
 def test_an_index_in_use_stays(log: Log) -> None:
     before = data(log)
-    assert vacuum(log, micd_seconds=0).objects == 0
-    assert vacuum(log, "by_customer", micd_seconds=0).objects == 0
+    assert vacuum(log, limits=AT_ONCE).objects == 0
+    assert vacuum(log, "by_customer", AT_ONCE).objects == 0
     assert data(log) == before
 
 
 def test_bytes_wait_until_no_reader_can_open_them(log: Log, clock: SimulatedClock) -> None:
     delete(log, "by_customer")
-    found = vacuum(log, micd_seconds=DAY)
+    found = vacuum(log)
     assert (found.indexes, found.objects, found.waiting) == (("by_customer",), 0, 1)
     clock.sleep(DAY - 60)
-    assert vacuum(log, micd_seconds=DAY).waiting == 1
+    assert vacuum(log).waiting == 1
     clock.sleep(120)
-    assert vacuum(log, micd_seconds=DAY).objects == 1
+    assert vacuum(log).objects == 1
     assert data(log) == []
 
 
 def test_time_counts_from_the_delete_not_from_the_vacuum(log: Log, clock: SimulatedClock) -> None:
     delete(log, "by_customer")
     clock.sleep(2 * DAY)
-    assert vacuum(log, micd_seconds=DAY).objects == 1
+    assert vacuum(log).objects == 1
 
 
 def test_what_was_replaced_goes_and_what_replaced_it_stays(log: Log) -> None:
     rewrite(log)
     assert len(data(log)) == 2
-    assert vacuum(log, micd_seconds=0).objects == 1
+    assert vacuum(log, limits=AT_ONCE).objects == 1
     assert data(log) == [file.path for file in log.state.indexes["by_customer"].content]
 
 
@@ -98,7 +104,7 @@ def test_one_index_is_vacuumed_by_its_name(log: Log) -> None:
     create(log, "other")
     delete(log, "by_customer")
     delete(log, "other")
-    assert vacuum(log, "other", micd_seconds=0).indexes == ("other",)
+    assert vacuum(log, "other", AT_ONCE).indexes == ("other",)
     assert set(log.state.indexes) == {"by_customer"}
     restore(log, "by_customer")
     assert len(data(log)) == 1
@@ -112,25 +118,35 @@ def test_an_unknown_name_is_refused(log: Log) -> None:
 def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(log: Log, clock: SimulatedClock) -> None:
     with begin(log, Verb.REFRESH, ["by_customer"]) as living:
         log.store.put(f"{living.folder('by_customer')}/half.gix", b"1")
-        log.store.put("data/by_customer/77-deadbeef/half.gix", b"22")
-        log.store.put("files/0000000009-1-dead.files", b"333")
+        log.store.put("data/by_customer/77-deadbeefdeadbeefdeadbeefdeadbeef/half.gix", b"22")
+        log.store.put("files/0000000009-1-deadbeefdeadbeefdeadbeefdeadbeef.files", b"333")
         clock.sleep(1.0)
-        found = vacuum(log, micd_seconds=0)
+        found = vacuum(log, limits=AT_ONCE)
         assert found.objects == 1
         assert any(path.startswith(living.folder("by_customer")) for path in data(log))
     clock.sleep(1.0)
     # The living gave up: what it wrote has no owner now, and nobody is registering files.
-    assert vacuum(log, micd_seconds=0).objects == 2
+    assert vacuum(log, limits=AT_ONCE).objects == 2
+
+
+def test_what_an_operation_left_that_is_known_to_have_failed_goes_at_once(log: Log) -> None:
+    """No entry ever named it, so nobody can be reading it."""
+    with begin(log, Verb.REFRESH, ["by_customer"]) as failed:
+        log.store.put(f"{failed.folder('by_customer')}/half.gix", b"1")
+        log.store.put(f"{failed.folder('by_customer')}/_temporary/0/half.parquet", b"1")
+    before = data(log)
+    assert vacuum(log).objects == 2
+    assert len(data(log)) == len(before) - 2
 
 
 def test_the_young_among_leftovers_stay(log: Log) -> None:
-    log.store.put("data/by_customer/77-deadbeef/half.gix", b"22")
-    assert vacuum(log, micd_seconds=DAY).objects == 0
+    log.store.put("data/by_customer/77-deadbeefdeadbeefdeadbeefdeadbeef/half.gix", b"22")
+    assert vacuum(log).objects == 0
 
 
 def test_a_vacuumed_name_can_be_taken_again(log: Log) -> None:
     delete(log, "by_customer")
-    vacuum(log, micd_seconds=0)
+    vacuum(log, limits=AT_ONCE)
     create(log)
     assert log.state.indexes["by_customer"].state == "ACTIVE"
 
@@ -138,7 +154,7 @@ def test_a_vacuumed_name_can_be_taken_again(log: Log) -> None:
 def test_two_vacuums_at_once_do_no_harm(log: Log, clock: SimulatedClock) -> None:
     rewrite(log)
     other = Log(log.store, clock, log.writer, patience=5.0).open()
-    assert vacuum(log, micd_seconds=0).objects + vacuum(other, micd_seconds=0).objects == 1
+    assert vacuum(log, limits=AT_ONCE).objects + vacuum(other, limits=AT_ONCE).objects == 1
     assert not other.reload().state.retired
 
 
@@ -195,3 +211,51 @@ def test_jobs_of_a_cancelled_operation_stop(spark: "SparkSession", tmp_path: Pat
     assert table.refresh()[0].files_stale == 0
     table.delete("by_id")
     assert table.vacuum().indexes == ("by_id",)
+
+
+@pytest.mark.spark
+def test_a_vacuum_through_spark_removes_nothing_behind_a_link(spark: "SparkSession", tmp_path: Path) -> None:
+    """A link in the folder of the content leads to somebody's home, where names have the shapes of ours."""
+    home = tmp_path / "home"
+    letters = [
+        home / "letter.txt",
+        home / "cov" / f"3-{'0' * 32}" / "letter.gix",
+        home / f"3-{'0' * 32}" / "letter.gix",
+    ]
+    for letter in letters:
+        letter.parent.mkdir(parents=True, exist_ok=True)
+        letter.write_bytes(b"private")
+        os.utime(letter, (1, 1))
+    spark.range(10).write.parquet(str(tmp_path / "t"))
+    at_once = grebe.attach(spark, grebe.Config(vacuum_retention_seconds=0)).table(str(tmp_path / "t"))
+    at_once.create(grebe.Lookup("by_id", on="id"))
+    folder = tmp_path / "_grebe" / "t" / "data"
+    (folder / "cov").symlink_to(home)
+    (folder / "by_id" / f"9-{'1' * 32}").symlink_to(home)
+    at_once.delete("by_id")
+    assert not [path for path in at_once.vacuum(dry_run=True).paths if "letter" in path]
+    assert at_once.vacuum().indexes == ("by_id",)
+    assert all(letter.read_bytes() == b"private" for letter in letters)
+    shutil.move(folder, tmp_path / "data")
+    folder.symlink_to(home)
+    at_once.vacuum()
+    assert all(letter.read_bytes() == b"private" for letter in letters)
+
+
+@pytest.mark.spark
+def test_hadoops_local_paths_are_not_followed_either(spark: "SparkSession", tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "letter").write_bytes(b"private")
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "data").symlink_to(home)
+    store = hadoop_store(spark, f"file:{tmp_path}/log")
+    assert list(store.list()) == list(store.list("data")) == []
+    for read in (store.get, store.stat):
+        with pytest.raises(ObjectMissing):
+            read("data/letter")
+    store.delete("data/letter")
+    for write in (store.put, store.put_if_absent):
+        with pytest.raises(StoreRefused):
+            write("data/other", b"x")
+    assert [one.name for one in home.iterdir()] == ["letter"]

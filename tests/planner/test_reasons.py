@@ -14,6 +14,7 @@ ARGUMENTS: dict[Code, dict[str, Any]] = {
     Code.UNSUPPORTED_RELATION: {"what": "a JDBC source"},
     Code.NOT_ACTIVE: {"state": "DELETED"},
     Code.SET_ASIDE: {"why": "data/by_ship/3.gix is missing"},
+    Code.NOT_REFRESHABLE: {"why": "column l_shipdate is not there"},
     Code.NO_STAND_IN: {"kind": "lookup"},
     Code.EXCLUDED: {"by": "lake.only or a hint"},
     Code.READ_DIFFERENTLY: {"differs": ["options header", "time zones"]},

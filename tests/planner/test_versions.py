@@ -9,7 +9,7 @@ from grebe.files import FileIds
 from grebe.planner.choose import choose
 from grebe.planner.decision import Decision, FromMetadata, Narrow, StandIn
 from grebe.planner.explain import Explanation
-from grebe.planner.query import Aggregate, Filter, Node
+from grebe.planner.query import Aggregate, Answerable, Filter, Node
 from grebe.planner.reasons import Code
 from grebe.planner.tables import KnownIndex, OlderVersion
 from tests.planner.lake import MB, Ask, Scanned, Source, covering
@@ -144,7 +144,9 @@ def test_of_versions_that_know_as_much_the_current_one_is_asked() -> None:
 
 def test_an_older_version_counts_the_rows_of_its_files() -> None:
     index = history(copies)
-    decision = decided(index, rewritten(7), lambda scan: Aggregate(scan.node, (), {}, ("count(1)",)), where="")
+    decision = decided(
+        index, rewritten(7), lambda scan: Aggregate(scan.node, (), {}, ("count(1)",), (Answerable("count"),)), where=""
+    )
     [choice] = decision.choices
     assert isinstance(choice, FromMetadata)
     assert choice.version == 16

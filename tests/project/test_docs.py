@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,7 +31,14 @@ def blocks(path: Path) -> list[tuple[str, str, int]]:
 
 
 README = ROOT / "README.md"
-EXAMPLES = [path for path in DOCUMENTS if {"python", "bash"} & {language for language, _, _ in blocks(path)}]
+SHELLS = {"bash", "console", "sh", "shell"}
+EXAMPLES = [path for path in DOCUMENTS if {"python", *SHELLS} & {language for language, _, _ in blocks(path)}]
+BASH = shutil.which("bash") or "/bin/bash"
+ENDS = "-- ends --"
+PASSES_ON = f"""#!{BASH}
+printf '%s\\0' "$@" '{ENDS}' >> "$TOLD"
+"""
+"""A `grebe` that only writes down what the shell gave it."""
 
 
 @pytest.fixture
@@ -50,9 +58,10 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fi
             elif language == "sql":
                 for statement in text.split(";\n"):
                     request.getfixturevalue("spark").sql(statement).collect()
-            elif language == "bash":
-                for command in text.splitlines():
-                    run_if_ours(command)
+            elif language in SHELLS:
+                for arguments in told_to_grebe(text, tmp_path / "shell"):
+                    result = CliRunner().invoke(main, arguments)
+                    assert result.exit_code == 0, f"{path}:{line}: grebe {shlex.join(arguments)}: {result.output}"
         return names
 
     return run
@@ -78,12 +87,37 @@ def work_in(spark: Any, folder: Path) -> None:
     files.setWorkingDirectory(hadoop.Path(str(folder)))
 
 
-def run_if_ours(command: str) -> None:
-    """`grebe …` runs here; `make` and `pip` are for the reader's own shell."""
-    program, *arguments = shlex.split(command, comments=True) or [""]
-    if program == "grebe":
-        result = CliRunner().invoke(main, arguments)
-        assert result.exit_code == 0, f"{command}: {result.output}"
+def told_to_grebe(script: str, folder: Path) -> list[list[str]]:
+    """Run a block in a real shell; return the arguments of each `grebe` as the shell passed them on. `make` and `pip` do nothing
+    there. Fails where the shell complains, or runs anything else."""
+    folder.mkdir(exist_ok=True)
+    told = folder / "told"
+    told.write_bytes(b"")
+    for program in ("grebe", "make", "pip"):
+        (folder / program).write_text(PASSES_ON if program == "grebe" else "#!/bin/sh\n")
+        (folder / program).chmod(0o755)
+    environment = {"PATH": str(folder), "TOLD": str(told)}
+    command = [BASH, "--norc", "-euc", script]
+    ran = subprocess.run(command, env=environment, cwd=folder.parent, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, ""), f"the shell makes something else of this:\n{script}\n{ran.stderr}"
+    commands = told.read_text(encoding="utf-8").split(f"{ENDS}\0")[:-1]
+    return [command.split("\0")[:-1] for command in commands]
+
+
+def test_what_a_shell_would_run_in_an_example_is_noticed(tmp_path: Path) -> None:
+    assert told_to_grebe("grebe get t id -1 'a b' # a remark\ngrebe list t", tmp_path / "shell") == [
+        ["get", "t", "id", "-1", "a b"],
+        ["list", "t"],
+    ]
+    with pytest.raises(AssertionError, match=r"not found|No such file"):
+        told_to_grebe('grebe explain "SELECT * FROM parquet.`lake/visits`"', tmp_path / "shell")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_for_the_shell_are_understood_by_a_shell(path: Path, tmp_path: Path) -> None:
+    for language, text, _ in blocks(path):
+        if language in SHELLS:
+            told_to_grebe(text, tmp_path / "shell")
 
 
 def test_the_readme_names_both_commands_and_holds_an_example() -> None:

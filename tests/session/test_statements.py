@@ -74,7 +74,10 @@ def test_the_life_of_an_index(spark: "SparkSession", lake: grebe.Lake, path: Pat
     assert rows(spark, f"DROP INDEX IF EXISTS nothing ON {table}") == []
     assert [one["state"] for one in rows(spark, f"RESTORE INDEX by_a ON {table}")] == ["ACTIVE"]
     rows(spark, f"DROP INDEX by_a ON {table}")
+    (rehearsed,) = rows(spark, f"VACUUM INDEX by_a ON {table} DRY RUN")
+    assert (rehearsed["indexes"], rehearsed["dry_run"]) == (["by_a"], True)
     (gone,) = rows(spark, f"VACUUM INDEX by_a ON {table}")
+    assert rehearsed["waiting"] == gone["waiting"]
     assert (gone["indexes"], gone["objects"]) == (["by_a"], 0)
     assert gone["waiting"] > 0
     assert rows(spark, f"VACUUM INDEXES ON {table}")[0]["indexes"] == []

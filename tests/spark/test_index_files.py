@@ -20,6 +20,7 @@ from testbed.s3 import S3Server
 from testbed.spark import use_s3
 from tests.project.tree import ROOT
 from tests.spark.served import Served
+from tests.spark.streams import stream_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,7 +84,7 @@ def test_a_file_is_opened_in_few_rounds_and_its_end_is_fetched_once(
     assert asked.most_common(1)[0][1] == 1, "no dictionary before the data"
     # What is kept of a file does not hide that it is gone.
     _delete(s3_server, place)
-    with pytest.raises(Py4JJavaError, match="FILE_NOT_EXIST"):
+    with pytest.raises(Py4JJavaError, match="CORRUPT_INDEX_MISSING"):
         served.run(query.format(300, 310))
     assert served.same_rows(query.format(300, 310)).used == []
 
@@ -140,17 +141,8 @@ def test_whatever_is_read_of_a_file_is_what_it_holds(served: Served, tmp_path: P
 
 
 def _stream(served: Served, file: Path, size: int) -> Any:
-    gateway = served.lake._spark._shim.gateway
-    jvm = gateway.jvm
-    path = jvm.org.apache.hadoop.fs.Path(str(file))
-    status = jvm.org.apache.hadoop.fs.FileStatus(size, False, 1, size, 0, path)
-    store = jvm.org.apache.hadoop.fs.FileSystem.getLocal(served.spark.sparkContext._jsc.hadoopConfiguration())
-    loader = served.lake._spark._shim.bridge.getClass().getClassLoader()
-    constructor = loader.loadClass("grebe.spark.IndexStream").getDeclaredConstructors()[0]
-    constructor.setAccessible(True)
-    arguments = gateway.new_array(jvm.java.lang.Object, 2)
-    arguments[0], arguments[1] = store, status
-    return jvm.org.apache.hadoop.fs.FSDataInputStream(constructor.newInstance(arguments))
+    """Of a file that is not compared with anything."""
+    return stream_of(served, f"{size} 0 00 file:{file}", verified=False)
 
 
 _ON_EXECUTORS = """

@@ -88,3 +88,28 @@ def test_explain_says_so(readers: Served, place: Path) -> None:
     told = readers.lake.explain(readers.spark.sql(QUERIES["nothing helps"]))
     assert "as of the last refresh" in str(told)
     assert told.to_dict()["as_of"]
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_rows_of_a_text_file_that_grew_are_never_left_out(readers: Served, tmp_path: Path, format: str) -> None:
+    place = tmp_path / "t"
+    place.mkdir()
+    line = {"csv": "{0},x{0}\n", "json": '{{"k": {0}, "s": "x{0}"}}\n'}[format]
+    for part in range(3):
+        numbers = range(100 * part, 100 * part + 100)
+        (place / f"{part}.{format}").write_text("".join(map(line.format, numbers)))
+    reader = readers.spark.read.format(format).schema("k INT, s STRING")
+    readers.lake.table(reader.load(str(place))).create(grebe.Lookup("by_k", on="k"))
+    assert grebe.open(str(place), config=SNAPSHOT).count() == 300
+    with (place / f"1.{format}").open("a") as file:
+        file.write(line.format(999))
+    with pytest.raises(grebe.SourceChanged) as told:
+        grebe.open(str(place), config=SNAPSHOT)
+    assert told.value.code == "SOURCE_CHANGED_SNAPSHOT"
+    assert "consistency='current'" in str(told.value)
+    reader.load(str(place)).createOrReplaceTempView("t")
+    query = "SELECT count(*), max(k) FROM t"
+    assert [tuple(row) for row in readers.spark.sql(query).collect()] == [(301, 999)]
+    assert "as it is now" in str(readers.lake.explain(readers.spark.sql(query)))
+    readers.lake.table(reader.load(str(place))).refresh()
+    assert grebe.open(str(place), config=SNAPSHOT).count() == 301

@@ -79,6 +79,8 @@ T = TableName(("t",))
         ("RESTORE INDEX n ON t", RestoreIndex(T, "n")),
         ("VACUUM INDEX n ON t", VacuumIndexes(T, "n")),
         ("VACUUM INDEXES ON t", VacuumIndexes(T)),
+        ("VACUUM INDEX n ON t DRY RUN", VacuumIndexes(T, "n", dry_run=True)),
+        ("vacuum indexes on t dry run", VacuumIndexes(T, dry_run=True)),
         ("CANCEL INDEX n ON t", CancelIndex(T, "n")),
         ("VERIFY INDEXES ON t DEEP", VerifyIndexes(T, deep=True)),
         ("REPAIR INDEXES ON t", RepairIndexes(T)),

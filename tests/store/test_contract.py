@@ -8,9 +8,13 @@ import pytest
 
 from grebe.clock import SYSTEM
 from grebe.errors import StoreRefused
+from grebe.store.children import children_of
+from grebe.store.folders import HasFolders
 from grebe.store.hadoop import hadoop_store
+from grebe.store.local import LocalStore
 from grebe.store.memory import MemoryStore
-from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown, Store
+from grebe.store.patient import PatientStore
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectMissing, OutcomeUnknown, Store
 
 MEGABYTE = 1_000_000
 
@@ -183,6 +187,56 @@ class TestNames:
                 write(path, b"x")
 
 
+class TestChildren:
+    def test_they_are_the_names_right_below_a_folder(self, store: Store) -> None:
+        for path in ("a", "b/c", "b/d/e", "b-c/f", "y z/ü"):
+            store.put(path, b"1")
+        assert sorted(children_of(store)) == ["a", "b-c/", "b/", "y z/"]
+        assert sorted(children_of(store, "b")) == ["c", "d/"]
+        assert children_of(store, "y z") == ["ü"]
+        assert children_of(store, "b/d/") == ["e"]
+
+    def test_an_empty_store_and_a_missing_folder_have_none(self, store: Store) -> None:
+        assert children_of(store) == []
+        assert children_of(store, "nothing") == []
+
+
+class TestFolders:
+    @pytest.fixture
+    def foldered(self, store: Store) -> PatientStore:
+        if not isinstance(store, HasFolders):
+            pytest.skip("it has no folders")
+        return PatientStore(store, SYSTEM)
+
+    def test_folders_are_told_after_those_in_them_and_removed_if_they_are_empty(self, foldered: PatientStore) -> None:
+        assert foldered.folders("data") == []
+        for path in ("data/a/b/c", "data/a/d", "data/e/f"):
+            foldered.put(path, b"1")
+        told = [one.path for one in foldered.folders("data")]
+        assert sorted(told) == ["data", "data/a", "data/a/b", "data/e"]
+        assert told.index("data/a/b") < told.index("data/a") < told.index("data")
+        foldered.delete("data/a/b/c")
+        foldered.delete("data/e/f")
+        for folder in told:
+            foldered.remove_folder(folder)
+        foldered.remove_folder("nothing")
+        assert sorted(one.path for one in foldered.folders("data")) == ["data", "data/a"]
+        assert foldered.get("data/a/d") == b"1"
+
+    def test_a_draft_that_was_left_is_told_and_can_be_removed(self, foldered: PatientStore) -> None:
+        foldered.put("data/a", b"1")
+        assert foldered.drafts() == []
+        # As a process leaves it that dies while it writes.
+        draft = f".grebe-drafts/{'0' * 32}"
+        if isinstance(foldered._store, LocalStore):
+            draft = f"data/.{'0' * 32}.grebe-draft"
+        foldered.put(draft, b"half")
+        assert [one.path for one in foldered.drafts()] == [draft]
+        assert paths(foldered) == ["data/a"]
+        foldered.delete(draft)
+        assert foldered.drafts() == []
+
+
 class TestListing:
     def test_an_empty_store_and_a_missing_folder_are_empty(self, store: Store) -> None:
         assert paths(store) == []
@@ -316,6 +370,25 @@ class TestConcurrency:
             finally:
                 done.set()
         assert all(reader.result() <= {data} for reader in readers)
+
+
+class TestExpectedObjects:
+    def test_ranges_of_the_object_that_is_expected_are_read(self, store: Store) -> None:
+        store.put("a", b"0123456789" * 50_000)
+        for known in (store.stat("a"), next(iter(store.list()))):
+            spans = [(3, 4), (400_000, 5), (499_998, 9)]
+            assert store.get_ranges("a", spans, known) == [b"3456", b"01234", b"89"]
+
+    @pytest.mark.parametrize("other", [b"9876543210", b"longer than it was"], ids=["same size", "longer"])
+    def test_no_byte_of_another_object_is_given(self, store: Store, other: bytes) -> None:
+        store.put("a", b"0123456789")
+        known = store.stat("a")
+        SYSTEM.sleep(0.02)
+        store.put("a", other)
+        for spans in ([(0, 5)], [(0, 2), (8, 2)]):
+            with pytest.raises(ObjectChanged):
+                store.get_ranges("a", spans, known)
+        assert store.get_ranges("a", [(0, 2)], store.stat("a")) == [other[:2]]
 
 
 def test_the_uri_names_the_root_and_ends_in_no_slash(store: Store) -> None:

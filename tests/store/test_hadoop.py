@@ -8,6 +8,7 @@ import pytest
 from grebe.clock import SYSTEM
 from grebe.errors import StoreRefused
 from grebe.store.hadoop import HadoopStore, hadoop_store
+from grebe.store.hdfs import HdfsStore
 from grebe.store.local import LocalStore
 from grebe.store.opening import open_store
 from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown
@@ -111,3 +112,42 @@ def test_what_spark_writes_to_s3_is_seen_by_the_store(spark: "SparkSession", s3_
     found = [info.path for info in open_store(s3_server.uri(root), s3_server.storage_options).list("numbers")]
     assert any(path.endswith(".parquet") for path in found)
     assert "numbers/_SUCCESS" in found
+
+
+@pytest.mark.parametrize(("folder", "file", "expected"), [(0o700, 0o600, 0o700), (0o755, 0o640, 0o750)])
+def test_what_is_made_beside_a_table_is_closed_to_whoever_may_not_read_it(
+    spark: "SparkSession", hdfs_server: HdfsServer, folder: int, file: int, expected: int
+) -> None:
+    lake = SYSTEM.new_id()
+    table = HdfsStore(hdfs_server.uri(f"{lake}/t"), {})
+    table.put("part-0", b"x")
+    table._client.set_permission(f"/{lake}/t/part-0", file)
+    table._client.set_permission(f"/{lake}/t", folder)
+    store = hadoop_store(spark, hdfs_server.uri(f"{lake}/_grebe/t"))
+    assert isinstance(store, HadoopStore)
+    store.take_access_of(table.uri)
+    store.make_folder("data/x")
+    store.put_if_absent("log/0", b"x")
+    assert table._client.get_file_info(f"/{lake}/_grebe/t").permission & 0o777 == expected
+
+
+def test_an_access_control_list_of_the_table_is_taken_over(spark: "SparkSession", hdfs_server: HdfsServer) -> None:
+    from hdfs_native import AclEntry
+
+    lake = SYSTEM.new_id()
+    table = HdfsStore(hdfs_server.uri(f"{lake}/t"), {})
+    table.put("part-0", b"x")
+    table._client.set_permission(f"/{lake}/t/part-0", 0o640)
+    table._client.set_permission(f"/{lake}/t", 0o750)
+    table._client.modify_acl_entries(f"/{lake}/t", [AclEntry("user", "access", "r-x", "alice")])
+    store = hadoop_store(spark, hdfs_server.uri(f"{lake}/_grebe/t"))
+    assert isinstance(store, HadoopStore)
+    store.take_access_of(table.uri)
+    store.put_if_absent("log/0", b"x")
+    made = table._client.get_acl_status(f"/{lake}/_grebe/t")
+    assert {(one.type, one.name, one.permissions) for one in made.entries} >= {("user", "alice", "r-x")}
+    assert made.permission & 0o007 == 0
+    without = HdfsStore(hdfs_server.uri(f"{lake}/_grebe/u"), {})
+    without.take_access_of(table.uri)
+    without.put_if_absent("log/0", b"x")
+    assert table._client.get_file_info(f"/{lake}/_grebe/u").permission & 0o777 == 0o700

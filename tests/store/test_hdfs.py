@@ -134,3 +134,26 @@ def test_threads_may_share_a_store(hdfs_recipe: StoreRecipe) -> None:
         thread.join()
     assert failures == []
     assert len(list(store.list())) == 30
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "expected"),
+    [(0o700, 0o600, 0o700), (0o750, 0o640, 0o750), (0o755, 0o640, 0o750), (0o755, 0o644, 0o755), (0o755, 0o600, 0o700)],
+)
+def test_what_is_made_beside_a_table_is_closed_to_whoever_may_not_read_it(
+    hdfs_server: HdfsServer, folder: int, file: int, expected: int
+) -> None:
+    lake = SYSTEM.new_id()
+    table = HdfsStore(hdfs_server.uri(f"{lake}/t"), {})
+    table.put("part-0", b"x")
+    table._client.set_permission(f"/{lake}/t/part-0", file)
+    table._client.set_permission(f"/{lake}/t", folder)
+    writes: dict[str, Callable[[HdfsStore], None]] = {
+        "t": lambda store: store.put_if_absent("log/0", b"x"),
+        "u": lambda store: store.make_folder("d"),
+    }
+    for name, write in writes.items():
+        store = HdfsStore(hdfs_server.uri(f"{lake}/_grebe/{name}"), {})
+        store.take_access_of(table.uri)
+        write(store)
+        assert store._client.get_file_info(f"/{lake}/_grebe/{name}").permission & 0o777 == expected

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from grebe.errors import StoreRefused
 from grebe.store.local import LocalStore
+from grebe.store.opening import open_table_store
 from grebe.store.paths import is_draft
 from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown
 
@@ -98,7 +100,7 @@ class TestRefusals:
             raise OSError(number, os.strerror(number))
 
         # Tests may run as root, whom no permission stops.
-        monkeypatch.setattr("pathlib.Path.open", refuse)
+        monkeypatch.setattr(os, "open", refuse)
         for write in (store.put, store.put_if_absent):
             with pytest.raises(StoreRefused, match="location=") as refused:
                 write("new", b"x")
@@ -186,14 +188,20 @@ class TestListing:
         (tmp_path / "root" / "empty" / "deeper").mkdir(parents=True)
         assert listed(store) == ["a/b/c"]
 
-    def test_symbolic_links_are_followed_but_not_in_circles(self, store: LocalStore, tmp_path: Path) -> None:
+    def test_files_of_a_table_are_listed_through_links_but_not_in_circles(
+        self, store: LocalStore, tmp_path: Path
+    ) -> None:
         store.put("folder/object", b"x")
         (tmp_path / "elsewhere").mkdir()
         (tmp_path / "elsewhere" / "file").write_bytes(b"xyz")
         (tmp_path / "root" / "link").symlink_to(tmp_path / "elsewhere")
         (tmp_path / "root" / "folder" / "up").symlink_to(tmp_path / "root")
         (tmp_path / "root" / "dangling").symlink_to(tmp_path / "nowhere")
-        assert [(info.path, info.size) for info in store.list()] == [("folder/object", 1), ("link/file", 3)]
+        table = open_table_store(tmp_path / "root")
+        assert [(info.path, info.size) for info in table.list()] == [("folder/object", 1), ("link/file", 3)]
+        assert table.get("link/file") == b"xyz"
+        assert table.get_range("link/file", 1, 1) == b"y"
+        assert table.stat("link/file").size == 3
 
     def test_a_file_that_vanishes_meanwhile_is_left_out(self, store: LocalStore) -> None:
         for name in ("a/1", "a/2", "b/1"):
@@ -210,8 +218,9 @@ class TestListing:
         read: list[str] = []
         scandir = os.scandir
 
-        def recording(place: str | Path) -> object:
-            read.append(Path(place).name)
+        def recording(place: int | str | Path) -> object:
+            named = f"/proc/self/fd/{place}" if isinstance(place, int) else place
+            read.append(Path(named).resolve().name)
             return scandir(place)
 
         monkeypatch.setattr(os, "scandir", recording)
@@ -243,3 +252,105 @@ def test_the_root_of_the_file_system_can_be_a_store(tmp_path: Path) -> None:
 def test_only_our_own_names_are_drafts() -> None:
     assert is_draft(".0123.grebe-draft")
     assert not any(map(is_draft, ["x.grebe-draft", ".hidden", "grebe-draft", "object"]))
+
+
+class TestLinks:
+    """Whoever may write to a folder of indexes can put a link there to anything."""
+
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> Path:
+        home = tmp_path / "home"
+        (home / "deeper").mkdir(parents=True)
+        (home / "letter").write_bytes(b"private")
+        (home / "deeper" / "letter").write_bytes(b"private")
+        return home
+
+    @pytest.fixture
+    def linked(self, store: LocalStore, tmp_path: Path, home: Path) -> LocalStore:
+        store.put("data/object", b"x")
+        (tmp_path / "root" / "data" / "folder").symlink_to(home)
+        (tmp_path / "root" / "data" / "file").symlink_to(home / "letter")
+        return store
+
+    @pytest.mark.parametrize("path", ["data/file", "data/folder/letter", "data/folder/deeper/letter"])
+    def test_nothing_behind_a_link_is_there(self, linked: LocalStore, path: str) -> None:
+        for read in (linked.get, linked.stat, lambda path: linked.get_range(path, 0, 3)):
+            with pytest.raises(ObjectMissing):
+                read(path)
+
+    def test_nothing_behind_a_link_is_listed(self, linked: LocalStore) -> None:
+        assert listed(linked) == ["data/object"]
+        assert list(linked.list("data/folder")) == []
+        assert list(linked.list("data/folder/deeper")) == []
+
+    @pytest.mark.parametrize("path", ["data/folder/letter", "data/folder/deeper/letter", "data/folder/new"])
+    def test_nothing_is_written_or_removed_behind_a_link(self, linked: LocalStore, home: Path, path: str) -> None:
+        before = {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
+        for write in (linked.put, linked.put_if_absent):
+            with pytest.raises(StoreRefused) as refused:
+                write(path, b"overwritten")
+            assert refused.value.code == "STORE_REFUSED_PATH"
+        linked.delete(path)
+        assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before
+
+    def test_a_link_in_the_place_of_an_object_is_replaced_or_removed_itself(
+        self, linked: LocalStore, home: Path
+    ) -> None:
+        with pytest.raises(ObjectExists):
+            linked.put_if_absent("data/file", b"new")
+        linked.put("data/file", b"new")
+        assert linked.get("data/file") == b"new"
+        assert (home / "letter").read_bytes() == b"private"
+        (home.parent / "root" / "data" / "other").symlink_to(home / "letter")
+        linked.delete("data/other")
+        assert (home / "letter").exists()
+
+    def test_nothing_is_written_through_a_link_of_a_table_either(self, home: Path, tmp_path: Path) -> None:
+        table = LocalStore(tmp_path / "table", follow_links=True)
+        table.put("object", b"x")
+        (tmp_path / "table" / "link").symlink_to(home)
+        with pytest.raises(StoreRefused):
+            table.put("link/letter", b"overwritten")
+        table.delete("link/letter")
+        assert (home / "letter").read_bytes() == b"private"
+
+    def test_the_root_itself_may_be_a_link(self, home: Path, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(home)
+        store = LocalStore(tmp_path / "link")
+        store.put("new", b"x")
+        assert listed(store) == ["deeper/letter", "letter", "new"]
+
+
+class TestWhatIsNoFile:
+    """A reader must neither wait for a writer of a FIFO nor read a device without end."""
+
+    @pytest.mark.parametrize("kind", ["fifo", "socket", "device"])
+    def test_what_is_no_file_is_refused_at_once(self, store: LocalStore, tmp_path: Path, kind: str) -> None:
+        store.put("log/0", b"first")
+        place = tmp_path / "root" / "log" / "1"
+        if kind == "fifo":
+            os.mkfifo(place)
+        elif kind == "socket":
+            with contextlib.chdir(place.parent), socket.socket(socket.AF_UNIX) as made:
+                made.bind(place.name)
+        else:
+            try:
+                os.mknod(place, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero
+            except PermissionError:
+                pytest.skip("only root makes devices")
+        with pytest.raises(StoreRefused) as refused:
+            store.get("log/1")
+        assert refused.value.code == "STORE_REFUSED_NOT_A_FILE"
+        with pytest.raises(StoreRefused):
+            store.get_range("log/1", 0, 4)
+        assert listed(store) == ["log/0"]
+        with pytest.raises(ObjectMissing):
+            store.stat("log/1")
+
+    def test_a_refused_read_leaves_no_handle_open(self, store: LocalStore, tmp_path: Path) -> None:
+        (tmp_path / "root" / "folder").mkdir(parents=True)
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        for _ in range(3):
+            with pytest.raises(ObjectMissing):
+                store.get("folder")
+        assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -92,6 +92,9 @@ def test_an_option_that_is_not_known_is_named() -> None:
         "hdfs://user:CANARY@host:9/x",
         "abfss://lake@account.dfs.core.windows.net/x?sv=2024&sig=CANARY",
         "https://example.org/x?X-Amz-Signature=CANARY",
+        "https://example.org/x?token=CANARY",
+        "s3a://CANARY@lake/x",
+        "gs://lake/x?anything=CANARY",
     ],
 )
 def test_credentials_in_a_uri_are_refused_and_not_repeated(uri: str) -> None:

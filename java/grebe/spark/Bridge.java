@@ -18,15 +18,15 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What Python calls. One for a JVM; Python's answers come through `python`: text in, text out, so that no object is ever shared. */
+import py4j.GatewayServer;
+
+/** What Python calls. One for a JVM; Python's answers come through `planner`: text in, text out, so that no object is ever shared. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class Bridge {
   private static final Logger LOG = LoggerFactory.getLogger("grebe");
-  /** Characters; what is longer, py4j sends in pieces, of which the last waits 40 ms for the acknowledgement of the first. */
-  private static final int ONE_PIECE = 6000;
   static volatile Bridge active;
 
-  private final Function<String, String> python;
+  private final Function<String, String> planner;
   final Map<String, Snapshot> snapshots = new ConcurrentHashMap<>();
   final Contents contents = new Contents();
   final Known known = new Known();
@@ -44,10 +44,12 @@ public final class Bridge {
   private final Map<SparkSession, Boolean> switched = Collections.synchronizedMap(new WeakHashMap<>());
   /** Whether sessions that are made later are attached as well. */
   volatile boolean everywhere;
+  volatile boolean verified = true;
   volatile List<String> settings = new ArrayList<>();
 
-  public Bridge(Function<String, String> python) {
-    this.python = python;
+  /** `server` is py4j's in this JVM; the planner listens on `port`, and knows `key` as well. */
+  public Bridge(GatewayServer server, int port, byte[] key) {
+    planner = new PlannerClient(server, port, key);
     active = this;
   }
 
@@ -62,7 +64,7 @@ public final class Bridge {
     if (watched.add(session)) {
       session.listenerManager().register(watch);
       if (watched.size() == 1) {
-        session.sparkContext().addSparkListener(losses);
+        session.sparkContext().listenerBus().addToQueue(losses, "grebe");
       }
     }
     try {
@@ -163,13 +165,9 @@ public final class Bridge {
     return number;
   }
 
-  /** What Python says to a question; a long one goes ahead in parts. Throws where Python failed. */
+  /** What Python says to a question. Throws where Python failed. */
   String answer(long number, String question) {
-    int start = 0;
-    for (; question.length() - start > ONE_PIECE; start += ONE_PIECE) {
-      python.apply("part " + number + " " + question.substring(start, start + ONE_PIECE));
-    }
-    String answer = python.apply(number + " " + question.substring(start));
+    String answer = planner.apply(number + " " + question);
     if (answer.startsWith("!")) {
       throw new IllegalStateException("a fault in Grebe: " + answer.substring(1));
     }
@@ -195,7 +193,15 @@ public final class Bridge {
 
   /** The session whose statement a question is about. */
   public SparkSession sessionOf(long question) {
-    return sessions.get(question);
+    return open(sessions, question);
+  }
+
+  private static <T> T open(Map<Long, T> asked, long number) {
+    T found = asked.get(number);
+    if (found == null) {
+      throw new IllegalArgumentException("no question of this number is open: " + number);
+    }
+    return found;
   }
 
   void asked(long number) {
@@ -204,7 +210,7 @@ public final class Bridge {
 
   /** While a question is open: which files of one of its relations are registered. The next question will tell by itself. */
   public String match(long question, int relation, String snapshot) {
-    Scanned asked = questions.get(question).relations.get(relation);
+    Scanned asked = open(questions, question).relations.get(relation);
     for (Path root : asked.roots()) {
       known.tableAt(root, snapshot);
     }
@@ -213,7 +219,7 @@ public final class Bridge {
 
   /** While a question is open: what its plan does, block by block, for views. */
   public String blocks(long question) {
-    Question asked = questions.get(question);
+    Question asked = open(questions, question);
     Json json = new Json().list();
     Block.in(asked.plan).forEach(block -> block.describe(json, asked.relations));
     return json.endList().toString();
@@ -221,7 +227,7 @@ public final class Bridge {
 
   /** While a question is open: a name for the files of one of its relations as they are; empty if there is none. */
   public String digest(long question, int relation) {
-    Scanned asked = questions.get(question).relations.get(relation);
+    Scanned asked = open(questions, question).relations.get(relation);
     return asked.getClass() == PlainScan.class ? Relations.digest(((PlainScan) asked).relation.location()) : "";
   }
 
@@ -245,7 +251,17 @@ public final class Bridge {
   /** A task did not find a file of an index, or could not read it. */
   void lost(Path path) {
     contents.forgetAll();
-    python.apply("lost " + Snapshot.canonical(path));
+    planner.apply("lost " + Snapshot.canonical(path));
+  }
+
+  /** The frame of a query, or the name of the command that the text is; see `Queries`. */
+  public Object query(SparkSession session, String text) {
+    return Queries.frame(session, text);
+  }
+
+  /** The name of the command that a frame is the result of; empty for a query. */
+  public String command(Dataset frame) {
+    return Queries.command(frame);
   }
 
   public String plans(Dataset frame) {
@@ -270,13 +286,23 @@ public final class Bridge {
     return contents.has(key);
   }
 
-  public void addContent(String key, String files) {
-    contents.add(key, files);
+  public void addContent(String key, String index, String files) {
+    contents.add(key, index, files);
+  }
+
+  /** Whether what is read of indexes is compared with its checksums. */
+  public void setVerified(boolean on) {
+    verified = on;
+  }
+
+  /** Rows of an index, of just these files (see `FileChecksum`), for whoever writes them anew. */
+  public Dataset content(SparkSession session, String index, String schema, String files) throws java.io.IOException {
+    return Relations.content(session, schema, Contents.parsed(index, files));
   }
 
   /** Below the roots of a relation there is no index, for so many milliseconds. */
   public void nothingAt(long question, int relation, long milliseconds) {
-    for (Path root : questions.get(question).relations.get(relation).roots()) {
+    for (Path root : open(questions, question).relations.get(relation).roots()) {
       known.nothingAt(root, milliseconds);
     }
   }

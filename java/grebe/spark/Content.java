@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
-/** Files of an index in place of a table's, and how the strategy is to read them. */
+/** Files of an index in place of a table's (null: of none), and how the strategy is to read them. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Content extends Files {
   /** Index and version, for people; equal keys mean the same files. */
@@ -36,6 +36,11 @@ final class Content extends Files {
     this.order = order;
     this.pair = pair;
     this.announced = announced;
+  }
+
+  /** Files that are read for their own sake, in no order. */
+  static Content of(List<FileStatus> files) {
+    return new Content("", Arrays.asList(files), 0, new ArrayList<>(), "", null, -1);
   }
 
   Content only(List<FileStatus> run) {
@@ -81,12 +86,12 @@ final class Content extends Files {
 
   @Override
   public String[] inputFiles() {
-    return table.inputFiles();
+    return table == null ? files().stream().map(file -> file.getPath().toString()).toArray(String[]::new) : table.inputFiles();
   }
 
   @Override
   List<Path> tableRoots() {
-    return table.roots();
+    return table == null ? Scala.list(rootPaths()) : table.roots();
   }
 
   @Override

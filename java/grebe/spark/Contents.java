@@ -19,9 +19,9 @@ import org.apache.hadoop.fs.RemoteIterator;
 final class Contents {
   private static final int LIMIT = 1_000;
 
-  private final Map<String, List<Path>> named = new LinkedHashMap<String, List<Path>>(16, 0.75f, true) {
+  private final Map<String, List<FileChecksum>> named = new LinkedHashMap<String, List<FileChecksum>>(16, 0.75f, true) {
     @Override
-    protected boolean removeEldestEntry(Map.Entry<String, List<Path>> eldest) {
+    protected boolean removeEldestEntry(Map.Entry<String, List<FileChecksum>> eldest) {
       if (size() > LIMIT) {
         found.remove(eldest.getKey());
         return true;
@@ -34,8 +34,8 @@ final class Contents {
   static final class Missing extends IOException {
     final Path path;
 
-    Missing(Path path) {
-      super("a file of the index is missing: " + path);
+    Missing(Path path, String what) {
+      super("a file of the index " + what + ": " + path);
       this.path = path;
     }
   }
@@ -44,23 +44,31 @@ final class Contents {
     return named.containsKey(key);
   }
 
-  /** One path a line, in the order in which decisions count them. */
-  synchronized void add(String key, String files) {
-    List<Path> paths = new ArrayList<>();
+  /** One file a line, in the order in which decisions count them; see `FileChecksum`. */
+  synchronized void add(String key, String index, String files) {
+    named.put(key, parsed(index, files));
+  }
+
+  static List<FileChecksum> parsed(String index, String files) {
+    List<FileChecksum> made = new ArrayList<>();
     for (String line : files.split("\n")) {
       if (!line.isEmpty()) {
-        paths.add(new Path(line));
+        made.add(FileChecksum.parse(index, line));
       }
     }
-    named.put(key, paths);
+    return made;
+  }
+
+  synchronized List<FileChecksum> checksums(String key) {
+    return named.getOrDefault(key, Collections.emptyList());
   }
 
   /** The file of an index with this name, or null. */
   synchronized Path named(String file) {
-    for (List<Path> paths : named.values()) {
-      for (Path path : paths) {
-        if (path.getName().equals(file)) {
-          return path;
+    for (List<FileChecksum> files : named.values()) {
+      for (FileChecksum each : files) {
+        if (each.path.endsWith("/" + file)) {
+          return new Path(each.path);
         }
       }
     }
@@ -72,28 +80,33 @@ final class Contents {
     found.clear();
   }
 
-  /** With the places of their blocks, where the store has any. Throws if a file is missing. */
+  /** With the places of their blocks, where the store has any. Throws if a file is missing or of another size. */
   synchronized List<FileStatus> files(String key, Configuration configuration) throws IOException {
     List<FileStatus> known = found.get(key);
     if (known == null) {
-      List<Path> paths = named.getOrDefault(key, Collections.emptyList());
-      Map<Path, FileStatus> there = new HashMap<>();
-      List<Path> folders = new ArrayList<>();
-      known = new ArrayList<>();
-      for (Path path : paths) {
-        if (!folders.contains(path.getParent())) {
-          folders.add(path.getParent());
-          list(path.getParent(), configuration, there);
-        }
-        FileStatus status = there.get(path);
-        if (status == null) {
-          throw new Missing(path);
-        }
-        known.add(status);
-      }
+      known = found(checksums(key), configuration);
       found.put(key, known);
     }
     return known;
+  }
+
+  static List<FileStatus> found(List<FileChecksum> files, Configuration configuration) throws IOException {
+    Map<Path, FileStatus> there = new HashMap<>();
+    List<Path> folders = new ArrayList<>();
+    List<FileStatus> found = new ArrayList<>();
+    for (FileChecksum file : files) {
+      Path path = new Path(file.path);
+      if (!folders.contains(path.getParent())) {
+        folders.add(path.getParent());
+        list(path.getParent(), configuration, there);
+      }
+      FileStatus status = there.get(path);
+      if (status == null || status.getLen() != file.size) {
+        throw new Missing(path, status == null ? "is missing" : "has another size than was written");
+      }
+      found.add(status);
+    }
+    return found;
   }
 
   private static void list(Path folder, Configuration configuration, Map<Path, FileStatus> into) throws IOException {

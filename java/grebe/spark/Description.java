@@ -152,6 +152,8 @@ final class Description {
       aliases(Scala.list(aggregate.aggregateExpressions()));
       json.key("f").list();
       Scala.<NamedExpression>list(aggregate.aggregateExpressions()).forEach(each -> Expressions.function(json, (Expression) each));
+      json.endList().key("m").list();
+      Scala.<NamedExpression>list(aggregate.aggregateExpressions()).forEach(each -> Expressions.answerable(json, (Expression) each));
       json.endList();
     } else if (plan instanceof Window) {
       keys("k", Scala.list(((Window) plan).partitionSpec()));

@@ -1,69 +1,88 @@
 package grebe.spark;
 
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 
-import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /** The ends of files of indexes, where footers and the indexes of pages are. Such files never change, so they are kept. */
 final class Ends {
   private static final int FIRST = 64 << 10;
-  /** Further from the end than this share, or than this, are rows. */
-  private static final int SHARE = 16;
-  private static final long FURTHEST = 8 << 20;
   private static final long MOST = 64 << 20;
-  private static final Map<Key, byte[]> KEPT = new LinkedHashMap<>(16, 0.75f, true);
+  private static final Map<Key, End> KEPT = new LinkedHashMap<>(16, 0.75f, true);
   private static long held;
 
   private Ends() {}
 
-  interface Opened {
-    FSDataInputStream get() throws IOException;
+  /** The bytes of a file from some place to its end, and the checksums of all before its tail; null if it has none or none are checked. */
+  static final class End {
+    final long from;
+    final byte[] bytes;
+    final BlockChecksums blocks;
+
+    private End(long from, byte[] bytes, BlockChecksums blocks) {
+      this.from = from;
+      this.bytes = bytes;
+      this.blocks = blocks;
+    }
   }
 
-  /** The end of a file from this byte or an earlier one on; null if rows are there. */
-  static byte[] from(long place, FileSystem store, FileStatus file, Opened stream) throws IOException {
-    long length = file.getLen();
-    if (place < length - Math.max(FIRST, Math.min(FURTHEST, length / SHARE))) {
-      return null;
-    }
-    Key key = new Key(store, file.getPath());
-    byte[] end = kept(key);
-    if (end == null || place < length - end.length) {
-      // What is missing lies before what is there: twice as much, so that the rounds do not grow with the file.
-      long from = Math.max(0, Math.min(place, length - (end == null ? FIRST : 2L * end.length)));
-      byte[] longer = new byte[(int) (length - from)];
-      int had = end == null ? 0 : end.length;
-      stream.get().readFully(from, longer, 0, longer.length - had);
-      if (had > 0) {
-        System.arraycopy(end, 0, longer, longer.length - had, had);
-      }
-      keep(key, longer);
-      end = longer;
+  interface Source {
+    /** Read so many bytes from this place on. */
+    byte[] read(long from, int length) throws IOException;
+  }
+
+  /** Return the end of a file: its tail, and some of what lies before it, in one request. */
+  static End of(FileSystem store, IndexFiles.Opening file, Source source) throws IOException {
+    Key key = new Key(store, file.status.getPath(), file.verified);
+    End end = kept(key);
+    if (end == null) {
+      end = fetched(file, source);
+      keep(key, end);
     }
     return end;
   }
 
-  /** What is in memory of it; null if nothing is. */
-  static byte[] kept(FileSystem store, FileStatus file) {
-    return kept(new Key(store, file.getPath()));
+  private static End fetched(IndexFiles.Opening file, Source source) throws IOException {
+    FileChecksum expected = file.expected;
+    long from = Math.max(0, expected.size - Math.max(FIRST, expected.tail));
+    byte[] bytes = source.read(from, (int) (expected.size - from));
+    if (!file.verified) {
+      return new End(from, bytes, null);
+    }
+    if (!expected.matches(bytes)) {
+      bytes = source.read(from, bytes.length);
+      if (!expected.matches(bytes)) {
+        throw expected.damaged();
+      }
+    }
+    long data = expected.size - expected.tail;
+    BlockChecksums blocks = BlockChecksums.in(bytes, data);
+    if (blocks == null) {
+      return new End(from, bytes, null);
+    }
+    // Whole blocks before the tail come along, unless they are damaged: whoever reads them will find that.
+    long first = blocks.end(from);
+    int before = (int) (first - from);
+    boolean sound = blocks.match(first, bytes, before, (int) (data - first));
+    long kept = sound ? first : data;
+    return new End(kept, Arrays.copyOfRange(bytes, (int) (kept - from), bytes.length), blocks);
   }
 
-  private static synchronized byte[] kept(Key key) {
+  private static synchronized End kept(Key key) {
     return KEPT.get(key);
   }
 
-  private static synchronized void keep(Key key, byte[] end) {
-    byte[] before = KEPT.put(key, end);
-    held += end.length - (before == null ? 0 : before.length);
-    java.util.Iterator<Map.Entry<Key, byte[]>> oldest = KEPT.entrySet().iterator();
+  private static synchronized void keep(Key key, End end) {
+    End before = KEPT.put(key, end);
+    held += end.bytes.length - (before == null ? 0 : before.bytes.length);
+    java.util.Iterator<Map.Entry<Key, End>> oldest = KEPT.entrySet().iterator();
     while (held > MOST) {
-      held -= oldest.next().getValue().length;
+      held -= oldest.next().getValue().bytes.length;
       oldest.remove();
     }
   }
@@ -72,15 +91,18 @@ final class Ends {
   private static final class Key {
     private final FileSystem store;
     private final Path path;
+    private final boolean verified;
 
-    Key(FileSystem store, Path path) {
+    Key(FileSystem store, Path path, boolean verified) {
       this.store = store;
       this.path = path;
+      this.verified = verified;
     }
 
     @Override
     public boolean equals(Object other) {
-      return other instanceof Key && ((Key) other).store == store && ((Key) other).path.equals(path);
+      return other instanceof Key && ((Key) other).store == store && ((Key) other).path.equals(path)
+          && ((Key) other).verified == verified;
     }
 
     @Override

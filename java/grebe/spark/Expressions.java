@@ -6,6 +6,7 @@ import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
@@ -50,39 +51,55 @@ final class Expressions {
     }
   }
 
-  /** count(1), min(#12) and the like as text; anything else as its class, which no metadata answers. */
+  /** count(1), sum(#12) and the like, for people and costs; what looks at several columns, or at none, as sum(?); else its class. */
   static void function(Json json, Expression named) {
-    Expression plain = named instanceof Alias ? ((Alias) named).child() : named;
-    if (plain instanceof AggregateExpression) {
-      AggregateExpression aggregate = (AggregateExpression) plain;
-      Expression function = (Expression) aggregate.aggregateFunction();
-      List<Expression> arguments = Scala.list(function.children());
-      boolean simple = !aggregate.isDistinct() && !aggregate.filter().isDefined() && arguments.size() == 1;
-      if (simple && function instanceof Count && arguments.get(0) instanceof Literal && ((Literal) arguments.get(0)).value() != null) {
-        json.text("count(1)");
-        return;
-      }
-      if (simple && (function instanceof Min || function instanceof Max || function instanceof Count)
-          && arguments.get(0) instanceof AttributeReference) {
-        long id = ((AttributeReference) arguments.get(0)).exprId().id();
-        json.text((function instanceof Min ? "min(#" : function instanceof Max ? "max(#" : "count(#") + id + ")");
-        return;
-      }
+    AggregateExpression aggregate = aggregate(named);
+    if (aggregate == null) {
+      json.text((named instanceof Alias ? ((Alias) named).child() : named).getClass().getSimpleName());
+      return;
     }
-    json.text(aggregated(plain));
-  }
-
-  /** sum(#12) and the like; what looks at more than one column, or at none, as its class. */
-  private static String aggregated(Expression plain) {
-    if (!(plain instanceof AggregateExpression)) {
-      return plain.getClass().getSimpleName();
-    }
-    AggregateExpression aggregate = (AggregateExpression) plain;
     Expression function = (Expression) aggregate.aggregateFunction();
     List<Expression> arguments = Scala.list(function.children());
-    boolean simple = !aggregate.filter().isDefined() && !arguments.isEmpty() && arguments.get(0) instanceof AttributeReference;
-    String of = simple ? "#" + ((AttributeReference) arguments.get(0)).exprId().id() : "?";
-    return function.prettyName() + (aggregate.isDistinct() ? "_distinct(" : "(") + of + ")";
+    boolean alone = !aggregate.filter().isDefined() && arguments.size() == 1;
+    boolean rows = alone && !aggregate.isDistinct() && function.getClass() == Count.class && isValue(arguments.get(0));
+    boolean column = alone && arguments.get(0) instanceof AttributeReference;
+    String of = rows ? "1" : column ? "#" + ((AttributeReference) arguments.get(0)).exprId().id() : "?";
+    json.text(function.prettyName() + (aggregate.isDistinct() ? "_distinct(" : "(") + of + ")");
+  }
+
+  /**
+   * What metadata may answer: exactly count(a value that is not NULL), count(column), min(column) and max(column), not DISTINCT, without
+   * FILTER, and of the least and the greatest only for types of which an answer can be made. As ["count"] or ["min", id]; all else is null.
+   */
+  static void answerable(Json json, Expression named) {
+    AggregateExpression aggregate = aggregate(named);
+    Expression function = aggregate == null ? null : (Expression) aggregate.aggregateFunction();
+    List<Expression> arguments = function == null ? new ArrayList<>() : Scala.list(function.children());
+    if (arguments.size() != 1 || aggregate.isDistinct() || aggregate.filter().isDefined() || aggregate.mode() != Complete$.MODULE$) {
+      json.nothing();
+      return;
+    }
+    Class<?> kind = function.getClass();
+    Expression argument = arguments.get(0);
+    boolean extreme = (kind == Min.class || kind == Max.class) && Rewrite.isAnswerable(argument.dataType());
+    if (kind == Count.class && isValue(argument)) {
+      json.list().text("count").endList();
+    } else if ((kind == Count.class || extreme) && argument.getClass() == AttributeReference.class) {
+      String name = kind == Count.class ? "count" : kind == Min.class ? "min" : "max";
+      json.list().text(name).number(((AttributeReference) argument).exprId().id()).endList();
+    } else {
+      json.nothing();
+    }
+  }
+
+  /** The aggregate that an output is, by itself; null for anything else, also for what is made of aggregates. */
+  private static AggregateExpression aggregate(Expression named) {
+    Expression plain = named.getClass() == Alias.class ? ((Alias) named).child() : named;
+    return plain.getClass() == AggregateExpression.class ? (AggregateExpression) plain : null;
+  }
+
+  private static boolean isValue(Expression expression) {
+    return expression.getClass() == Literal.class && ((Literal) expression).value() != null;
   }
 
   static void write(Json json, Expression expression) {

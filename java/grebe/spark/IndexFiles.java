@@ -1,6 +1,8 @@
 package grebe.spark;
 
+import java.io.FilterOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.URI;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -9,23 +11,40 @@ import java.util.concurrent.CompletableFuture;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FilterFileSystem;
 import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.impl.OpenFileParameters;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.util.Progressable;
 
 /**
- * A store as a scan of an index sees it: opening a file asks for nothing, and its end is fetched once. Of the eight rounds that
- * Parquet's reader takes for a file otherwise (length, length of the footer, footer, indexes of pages, data), two are left.
+ * A store as a scan of an index sees it: opening a file asks for nothing, its end is fetched once, and every byte is compared with the
+ * checksums that were written with it. Of the eight rounds that Parquet's reader takes for a file otherwise (length, length of the
+ * footer, footer, indexes of pages, data), two are left. What is written through it is summed up on its way.
  */
 public final class IndexFiles extends FilterFileSystem {
   /** The file that this thread is about to open. */
-  static final ThreadLocal<FileStatus> OPENING = new ThreadLocal<>();
+  static final ThreadLocal<Opening> OPENING = new ThreadLocal<>();
   private static final String REAL = "grebe.real.";
   /** Where a request takes its time; elsewhere there is nothing to gain. */
   private static final Set<String> SLOW = new HashSet<>(Arrays.asList("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs"));
+
+  /** A file that is read, and what it is compared with. */
+  static final class Opening {
+    final FileStatus status;
+    final FileChecksum expected;
+    final boolean verified;
+
+    Opening(FileStatus status, FileChecksum expected, boolean verified) {
+      this.status = status;
+      this.expected = expected;
+      this.verified = verified;
+    }
+  }
 
   static boolean worthIt(String scheme) {
     return SLOW.contains(scheme);
@@ -67,38 +86,67 @@ public final class IndexFiles extends FilterFileSystem {
 
   @Override
   public FileStatus getFileStatus(Path path) throws IOException {
-    FileStatus told = told(path);
-    return told == null ? super.getFileStatus(path) : told;
+    Opening told = OPENING.get();
+    return isTold(told, path) ? told.status : super.getFileStatus(path);
   }
 
   @Override
   public FSDataInputStream open(Path path, int buffer) throws IOException {
-    FileStatus told = told(path);
-    return told == null ? super.open(path, buffer) : stream(told);
+    return stream(path);
   }
 
   @Override
   public FutureDataInputStreamBuilder openFile(Path path) throws IOException {
-    return told(path) == null ? super.openFile(path) : createDataInputStreamBuilder(this, path);
+    return createDataInputStreamBuilder(this, path);
   }
 
   @Override
   protected CompletableFuture<FSDataInputStream> openFileWithOptions(Path path, OpenFileParameters parameters) throws IOException {
-    FileStatus told = told(path);
-    return told == null ? super.openFileWithOptions(path, parameters) : CompletableFuture.completedFuture(stream(told));
+    return CompletableFuture.completedFuture(stream(path));
+  }
+
+  @Override
+  public FSDataOutputStream create(Path path, FsPermission permission, boolean overwrite, int buffer, short replication, long block,
+      Progressable progress) throws IOException {
+    FSDataOutputStream real = super.create(path, permission, overwrite, buffer, replication, block, progress);
+    BlockChecksums written = BlockChecksums.WRITING.get();
+    return written == null ? real : new FSDataOutputStream(new Summed(real, written), null);
   }
 
   /** The real one is everybody's. */
   @Override
   public void close() {}
 
-  private FSDataInputStream stream(FileStatus file) {
-    return new FSDataInputStream(new IndexStream(fs, file));
+  private FSDataInputStream stream(Path path) throws IOException {
+    Opening told = OPENING.get();
+    if (!isTold(told, path)) {
+      throw new IOException(path + " is opened, and no scan of an index said how it ends");
+    }
+    return new FSDataInputStream(new IndexStream(fs, told));
   }
 
-  private static FileStatus told(Path path) {
-    FileStatus told = OPENING.get();
-    return told != null && told.getPath().equals(path) ? told : null;
+  private static boolean isTold(Opening told, Path path) {
+    return told != null && told.status.getPath().equals(path);
+  }
+
+  private static final class Summed extends FilterOutputStream {
+    private final BlockChecksums sums;
+
+    Summed(OutputStream real, BlockChecksums sums) {
+      super(real);
+      this.sums = sums;
+    }
+
+    @Override
+    public void write(int one) throws IOException {
+      write(new byte[] {(byte) one}, 0, 1);
+    }
+
+    @Override
+    public void write(byte[] data, int from, int length) throws IOException {
+      sums.update(data, from, length);
+      out.write(data, from, length);
+    }
   }
 
   /** Finds this class where the task was found, which is not where the driver has it from. */

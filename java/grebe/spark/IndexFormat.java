@@ -1,7 +1,12 @@
 package grebe.spark;
 
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
+import org.apache.parquet.hadoop.ParquetOutputFormat;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
@@ -20,6 +25,7 @@ public final class IndexFormat extends ParquetFileFormat {
     OutputWriterFactory parquet = super.prepareWrite(session, job, options, schema);
     // Whatever the session says: INT96 has no bounds, and milliseconds would cut the values off.
     job.getConfiguration().set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
+    ParquetOutputFormat.setWriteSupportClass(job, IndexWriteSupport.class);
     return new Named(parquet);
   }
 
@@ -51,9 +57,22 @@ public final class IndexFormat extends ParquetFileFormat {
       return (OutputWriter) SQLConf.withExistingConf(conf, new AbstractFunction0<OutputWriter>() {
         @Override
         public OutputWriter apply() {
-          return parquet.newInstance(path, schema, context);
+          return checksummed(path, schema, context);
         }
       });
+    }
+
+    /** Only the writer goes through our file system, not those who commit what it wrote. */
+    private OutputWriter checksummed(String path, StructType schema, TaskAttemptContext context) {
+      Configuration configuration = new Configuration(context.getConfiguration());
+      String scheme = new Path(path).toUri().getScheme();
+      IndexFiles.openThrough(configuration, scheme == null ? FileSystem.getDefaultUri(configuration).getScheme() : scheme);
+      BlockChecksums.WRITING.set(new BlockChecksums());
+      try {
+        return parquet.newInstance(path, schema, new TaskAttemptContextImpl(configuration, context.getTaskAttemptID()));
+      } finally {
+        BlockChecksums.WRITING.remove();
+      }
     }
   }
 }

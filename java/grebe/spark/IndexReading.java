@@ -1,12 +1,13 @@
 package grebe.spark;
 
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -22,25 +23,39 @@ import scala.runtime.AbstractFunction1;
 final class IndexReading extends ParquetFileFormat {
   private static final String WHOLE = "grebe.whole";
   private static final String SCHEME = "grebe.scheme";
+  private static final String VERIFIED = "grebe.verified";
   private static final String BOUNDED = "grebe.bounded";
   /** As long as a row group: a second task would read the footer and find nothing to do. */
   private static final long NOT_WORTH_SPLITTING = 32 << 20;
 
-  /** What the scan has to know, as options of its relation. */
-  static scala.collection.immutable.Map options(
-      scala.collection.immutable.Map others, List<FileStatus> files, List<String> bounded, SparkContext context) {
-    scala.collection.immutable.Map made = (scala.collection.immutable.Map) others.updated(BOUNDED, String.join("\n", bounded));
-    if (files.stream().allMatch(file -> file.getLen() <= NOT_WORTH_SPLITTING)) {
-      made = (scala.collection.immutable.Map) made.updated(WHOLE, "true");
-    }
-    String scheme = files.isEmpty() ? null : files.get(0).getPath().toUri().getScheme();
-    return IndexFiles.worthIt(scheme) && executorsHaveUs(context)
-        ? (scala.collection.immutable.Map) made.updated(SCHEME, scheme) : made;
+  private final HashMap<String, FileChecksum> expected = new HashMap<>();
+
+  IndexReading(List<FileChecksum> files) {
+    files.forEach(file -> expected.put(file.path, file));
   }
 
-  /** Not where somebody put us on the driver's class path alone. */
-  private static boolean executorsHaveUs(SparkContext context) {
-    return context.isLocal() || Scala.<String>list(context.listJars()).stream().anyMatch(jar -> jar.contains("grebe-spark"));
+  /** What the scan has to know, as options of its relation. */
+  static scala.collection.immutable.Map options(List<FileStatus> files, List<String> bounded, boolean verified) {
+    Map<String, String> made = new HashMap<>();
+    // Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's.
+    made.put("ignoreMissingFiles", "false");
+    made.put("ignoreCorruptFiles", "false");
+    made.put(BOUNDED, String.join("\n", bounded));
+    if (files.stream().allMatch(file -> file.getLen() <= NOT_WORTH_SPLITTING)) {
+      made.put(WHOLE, "true");
+    }
+    String scheme = files.isEmpty() ? null : files.get(0).getPath().toUri().getScheme();
+    if (scheme != null && (verified || IndexFiles.worthIt(scheme))) {
+      made.put(SCHEME, scheme);
+    }
+    if (verified) {
+      made.put(VERIFIED, "true");
+    }
+    scala.collection.immutable.Map options = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    for (Map.Entry<String, String> each : made.entrySet()) {
+      options = (scala.collection.immutable.Map) options.updated(each.getKey(), each.getValue());
+    }
+    return options;
   }
 
   @Override
@@ -61,7 +76,7 @@ final class IndexReading extends ParquetFileFormat {
     return reader(Scala.list(filters), options, configuration, session, data, partitions, required, filters, options, configuration);
   }
 
-  private static Function1 reader(List<Filter> filters, scala.collection.immutable.Map<String, String> options,
+  private Function1 reader(List<Filter> filters, scala.collection.immutable.Map<String, String> options,
       Configuration configuration, Object... all) {
     List<String> bounded = Arrays.asList(options.apply(BOUNDED).split("\n"));
     if (filters.stream().allMatch(filter -> bounded.containsAll(Arrays.asList(filter.references())))) {
@@ -71,21 +86,30 @@ final class IndexReading extends ParquetFileFormat {
     if (options.contains(SCHEME)) {
       IndexFiles.openThrough(configuration, options.apply(SCHEME));
     }
+    if (options.contains(VERIFIED)) {
+      // Of files that an older release wrote, without checksums of blocks, at least the pages are compared.
+      configuration.set("parquet.page.verify-checksum.enabled", "true");
+    }
     Function1 read = (Function1) Reflected.call(new ParquetFileFormat(), "buildReaderWithPartitionValues", all);
-    return options.contains(SCHEME) ? new Told(read) : read;
+    return options.contains(SCHEME) ? new Told(read, expected, options.contains(VERIFIED)) : read;
   }
 
-  /** Reads a file whose length is known, so that nobody asks for it. */
+  /** Reads a file of which it is known how long it is and how it ends, so that nobody asks, and everything is compared. */
   private static final class Told extends AbstractFunction1<PartitionedFile, Object> implements java.io.Serializable {
     private final Function1 read;
+    private final HashMap<String, FileChecksum> expected;
+    private final boolean verified;
 
-    Told(Function1 read) {
+    Told(Function1 read, HashMap<String, FileChecksum> expected, boolean verified) {
       this.read = read;
+      this.expected = expected;
+      this.verified = verified;
     }
 
     @Override
     public Object apply(PartitionedFile file) {
-      IndexFiles.OPENING.set(new FileStatus(file.fileSize(), false, 1, file.fileSize(), file.modificationTime(), file.toPath()));
+      FileStatus status = new FileStatus(file.fileSize(), false, 1, file.fileSize(), file.modificationTime(), file.toPath());
+      IndexFiles.OPENING.set(new IndexFiles.Opening(status, expected.get(file.toPath().toString()), verified));
       try {
         return read.apply(file);
       } finally {

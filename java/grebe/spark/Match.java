@@ -12,6 +12,8 @@ final class Match {
   private long others;
   private long otherBytes;
   private boolean twice;
+  /** Of the rest, files under whose names others are registered: they were changed since. */
+  long changed;
   /** Timestamps of partitions were understood in another zone than the session's. */
   boolean elsewhere;
 
@@ -36,6 +38,7 @@ final class Match {
     json.open().key("snapshot").text(snapshot).key("registered").number(size);
     json.key("ids").text(Snapshot.ranges(ids)).key("deleted").text(Snapshot.ranges(deleted)).key("bytes").number(known);
     json.key("others").number(others).key("other_bytes").number(otherBytes);
+    json.key("changed").number(changed);
     json.key("elsewhere").truth(elsewhere);
     // Such a file is read twice; an index has its rows once.
     return json.key("twice").truth(twice).close();

@@ -27,6 +27,18 @@ final class Reflected {
     }
   }
 
+  /** What a static method gives of a class that may not be there when this is compiled. */
+  static Object callStatic(String type, String name, Object... arguments) {
+    try {
+      Class<?> found = Class.forName(type, true, Thread.currentThread().getContextClassLoader());
+      Method method = FOUND.get(found).computeIfAbsent(
+          name + "/" + arguments.length, unused -> method(found, name, arguments.length));
+      return method.invoke(null, arguments);
+    } catch (ReflectiveOperationException problem) {
+      throw new IllegalStateException(type + "." + name, problem);
+    }
+  }
+
   private static Method method(Class<?> type, String name, int arguments) {
     for (Class<?> at = type; at != null; at = at.getSuperclass()) {
       for (Method method : at.getDeclaredMethods()) {

@@ -8,6 +8,7 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -57,19 +58,35 @@ final class Relations {
     return session.baseRelationToDataFrame(relation);
   }
 
-  /** Uri, size and time of every file, three lines each: a path may hold anything but a line break, which is refused. */
+  /** Rows of these files of an index. */
+  static Dataset content(SparkSession session, String schema, List<FileChecksum> files) throws java.io.IOException {
+    List<FileStatus> found = Contents.found(files, session.sparkContext().hadoopConfiguration());
+    scala.collection.immutable.Map options = IndexReading.options(found, new ArrayList<>(), true);
+    HadoopFsRelation relation = new HadoopFsRelation(Content.of(found), Files.NO_PARTITIONS, (StructType) DataType.fromJson(schema),
+        scala.Option.empty(), new IndexReading(files), (scala.collection.immutable.Map) options.updated(Rewriting.MARK, "build"), session);
+    return session.baseRelationToDataFrame(relation);
+  }
+
+  /** Uri, size, time and facts of every file, four lines each: a path may hold anything but a line break, which is refused. */
   static String files(Dataset frame) {
     StringBuilder text = new StringBuilder();
+    List<FileStatus> listed = new ArrayList<>();
     FileIndex index = ((HadoopFsRelation) leaf(frame).relation()).location();
     index.refresh();
     for (Object each : Scala.list(index.listFiles(Scala.nothing(), Scala.nothing()))) {
       for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
-        String uri = Snapshot.canonical(file.getPath());
-        if (uri.indexOf('\n') >= 0) {
-          throw new IllegalArgumentException("a file name with a line break");
-        }
-        text.append(uri).append('\n').append(file.getLen()).append('\n').append(file.getModificationTime()).append('\n');
+        listed.add(file.fileStatus());
       }
+    }
+    String[] facts = FileFacts.of(listed);
+    for (int i = 0; i < facts.length; i++) {
+      FileStatus file = listed.get(i);
+      String uri = Snapshot.canonical(file.getPath());
+      if (uri.indexOf('\n') >= 0) {
+        throw new IllegalArgumentException("a file name with a line break");
+      }
+      text.append(uri).append('\n').append(file.getLen()).append('\n').append(file.getModificationTime()).append('\n');
+      text.append(facts[i] == null ? "" : facts[i]).append('\n');
     }
     return text.toString();
   }

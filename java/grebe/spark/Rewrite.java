@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.DataType;
 
 /** Puts a decision into a plan. A scan is replaced together with the filters and projections right above it. */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -136,6 +137,16 @@ final class Rewrite {
     OneRowRelation row = new OneRowRelation();
     row.setTagValue(Answered.SHOWN, answer.get("shown").asText());
     return new Project(Scala.seq(constants), row);
+  }
+
+  /** Whether a value of this type can be put into a plan, as `number` reads it. */
+  static boolean isAnswerable(DataType type) {
+    switch (type.typeName()) {
+      case "long": case "timestamp": case "timestamp_ntz": case "integer": case "date": case "short": case "byte":
+        return true;
+      default:
+        return false;
+    }
   }
 
   private static Object number(String text, String type) {

@@ -10,10 +10,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 import org.apache.hadoop.fs.Path;
 
-/** The registered files of one table: canonical URI to id, size and time of change. Grows, is never changed otherwise. */
+/** The registered files of one table: canonical URI to id, size, time of change and facts. Grows, is never changed otherwise. */
 public final class Snapshot {
   private final Map<String, Integer> places = new HashMap<>();
   private int[] ids = new int[0];
@@ -21,9 +22,12 @@ public final class Snapshot {
   private long[] times = new long[0];
   /** Another file that was registered under the same name before, or -1: it may come back as it was. */
   private int[] earlier = new int[0];
+  /** By id what `FileFacts` had to say of the file; none for most. */
+  private final Map<Integer, String> facts = new ConcurrentHashMap<>();
 
-  /** Adds files; the arrays are those of Arrow: little-endian numbers, and offsets into one text. */
-  public synchronized void add(byte[] newIds, byte[] newSizes, byte[] newTimes, byte[] offsets, byte[] uris) {
+  /** Adds files; the arrays are those of Arrow: little-endian numbers, and offsets into one text. `newFacts` is a line for each. */
+  public synchronized void add(
+      byte[] newIds, byte[] newSizes, byte[] newTimes, byte[] offsets, byte[] uris, byte[] newFacts) {
     int before = ids.length;
     int count = newIds.length / 4;
     int[] moreIds = java.util.Arrays.copyOf(ids, before + count);
@@ -40,6 +44,14 @@ public final class Snapshot {
       Integer other = places.put(new String(uris, start, stop - start, StandardCharsets.UTF_8), before + i);
       moreEarlier[before + i] = other == null ? -1 : other;
     }
+    if (newFacts.length > 0) {
+      String[] lines = new String(newFacts, StandardCharsets.UTF_8).split("\n", -1);
+      for (int i = 0; i < count; i++) {
+        if (!lines[i].isEmpty()) {
+          facts.put(moreIds[before + i], lines[i]);
+        }
+      }
+    }
     earlier = moreEarlier;
     ids = moreIds;
     sizes = moreSizes;
@@ -49,6 +61,16 @@ public final class Snapshot {
   /** So many files were ever registered. */
   synchronized int size() {
     return ids.length;
+  }
+
+  /** Whether some file was ever registered under this name. */
+  synchronized boolean isNamed(Path path) {
+    return places.containsKey(canonical(path));
+  }
+
+  /** Of a registered file; null if nothing was known. */
+  String factOf(int id) {
+    return facts.get(id);
   }
 
   /** The id of exactly this file, -1 if it is not registered (or was changed since). */

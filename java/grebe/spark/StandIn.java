@@ -102,17 +102,10 @@ final class StandIn {
   private HadoopFsRelation over(Content content, StructType schema, Option buckets) {
     List<String> bounded = texts("bounded");
     bounded.add(text("lineage"));
-    scala.collection.immutable.Map options = IndexReading.options(
-        strictly(), content.files(), bounded, original.session().sparkContext());
-    return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, new IndexReading(),
+    scala.collection.immutable.Map options = IndexReading.options(content.files(), bounded, bridge.verified);
+    IndexReading reading = new IndexReading(bridge.contents.checksums(text("content")));
+    return new HadoopFsRelation(content, content.partitionSchema(), schema, buckets, reading,
         Scanned.marked(options, "stand-in", "", text("shown")), original.session());
-  }
-
-  /** Files of the user's that are gone may be passed over if he says so; those of an index never, as its rows are the table's. */
-  private static scala.collection.immutable.Map strictly() {
-    scala.collection.immutable.Map none = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
-    return (scala.collection.immutable.Map)
-        ((scala.collection.immutable.Map) none.updated("ignoreMissingFiles", "false")).updated("ignoreCorruptFiles", "false");
   }
 
   private LogicalRelation copy() throws IOException {

@@ -10,9 +10,11 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.View;
@@ -116,9 +118,11 @@ final class Stored {
       // What the optimizer makes of decimals that fit a whole number; it has no name in SQL.
       Expression decimal = ((UnscaledValue) expression).child();
       java.math.BigDecimal power = java.math.BigDecimal.TEN.pow(((DecimalType) decimal.dataType()).scale());
-      Expression shifted = (Expression) FunctionRegistry$.MODULE$.builtin().lookupFunction(
-          new FunctionIdentifier("*"), Scala.seq(qualified(decimal), Literal$.MODULE$.apply(power)));
+      Expression shifted = call("*", qualified(decimal), Literal$.MODULE$.apply(power));
       return Cast$.MODULE$.apply(shifted, DataTypes.LongType, false);
+    }
+    if (expression instanceof StaticInvoke && ((StaticInvoke) expression).functionName().equals("readSidePadding")) {
+      return padded(Scala.<Expression>list(expression.children()));
     }
     if (!(expression instanceof AttributeReference)) {
       return Scala.withChildren(expression, this::qualified);
@@ -130,6 +134,17 @@ final class Stored {
       }
     }
     throw new IllegalStateException("no relation has " + attribute);
+  }
+
+  /** What Spark puts over every scan of a column of type CHAR, in words of SQL: the files may have fewer blanks, never other signs. */
+  private Expression padded(List<Expression> arguments) {
+    Expression text = qualified(arguments.get(0));
+    Expression shorter = call("<", call("length", text), arguments.get(1));
+    return new If(shorter, call("rpad", text, arguments.get(1), Literal$.MODULE$.apply(" ")), text);
+  }
+
+  private static Expression call(String name, Object... arguments) {
+    return (Expression) FunctionRegistry$.MODULE$.builtin().lookupFunction(new FunctionIdentifier(name), Scala.seq(arguments));
   }
 
   /** What means something else tomorrow, or what nobody but its author knows. */

@@ -9,6 +9,11 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.unsafe.types.UTF8String;
+
 import scala.Product;
 
 /**
@@ -67,12 +72,27 @@ final class Tree {
   private static String signature(Expression expression) {
     StringBuilder text = new StringBuilder(expression.getClass().getSimpleName());
     if (expression instanceof Literal) {
-      Object value = ((Literal) expression).value();
-      return text.append('(').append(value instanceof byte[] ? java.util.Arrays.toString((byte[]) value) : value).append(')').toString();
+      return text.append('(').append(value((Literal) expression)).append(')').toString();
     }
     text.append('(');
     parts(text, (Product) expression);
     return text.append(')').toString();
+  }
+
+  /** Different values of a type have different texts: 'null' is not NULL, and array('a,b') is not array('a', 'b'). */
+  private static String value(Literal literal) {
+    Object value = literal.value();
+    if (value == null) {
+      return "null";
+    }
+    if (value instanceof byte[]) {
+      return java.util.Arrays.toString((byte[]) value);
+    }
+    if (value instanceof ArrayData || value instanceof MapData || value instanceof InternalRow) {
+      return literal.sql();
+    }
+    String said = value.toString();
+    return value instanceof UTF8String && (said.startsWith("null") || said.startsWith("\\")) ? "\\" + said : said;
   }
 
   private static void parts(StringBuilder text, Product product) {
@@ -93,6 +113,10 @@ final class Tree {
       text.append('<');
       parts(text, (Product) part);
       text.append(">,");
+    } else if (part instanceof UTF8String || part instanceof String) {
+      // Signs of ours within a text would make two texts look like one, and one like two.
+      String said = part.toString().replaceAll("([\\\\,\\[\\]<>])", "\\\\$1");
+      text.append(said.equals("null") ? "\\null" : said).append(',');
     } else {
       text.append(part).append(',');
     }

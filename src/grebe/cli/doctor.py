@@ -2,9 +2,11 @@
 
 import importlib.metadata
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 import click
@@ -12,7 +14,10 @@ import click
 from grebe.cli.output import Output
 from grebe.cli.verb import Verb
 from grebe.errors import GrebeError
+from grebe.files import canonical_uri, path_given
+from grebe.log.location import beside
 from grebe.spark.java import find_java
+from grebe.store.local_access import too_open
 from grebe.store.opening import open_store
 from grebe.store.probe import probe
 
@@ -58,12 +63,14 @@ class Requirement:
 def doctor(context: click.Context, location: str | None) -> None:
     """Check what this machine has of what Grebe can use, and say what to do about the rest.
 
-    With LOCATION, a folder or a URI, also whether indexes can be kept there: a small object is written and removed again.
+    With LOCATION, a folder or a URI, also whether indexes can be kept there: a small object is written and removed again. If it is
+    a table on a local disk, also whether its indexes are open to somebody who may not read the table.
     """
     output: Output = context.obj
     findings = [_python(), *_packages(), *_spark()]
     if location is not None:
         findings.append(_store(location))
+        findings.extend(_access(location))
     output.rows(["check", "result", "found", "advice"], [asdict(finding) for finding in findings])
     if any(finding.is_bad for finding in findings):
         context.exit(1)
@@ -138,6 +145,24 @@ def _store(location: str) -> Finding:
         # The location as it was typed may hold a password; the message names it without.
         return Finding("store", "wrong", "", str(problem), required=True)
     return Finding("store", "ok", f"{store.uri}: writes, and keeps the condition of put-if-absent", required=True)
+
+
+def _access(location: str) -> Iterator[Finding]:
+    """Look at the indexes beside a table."""
+    try:
+        table = canonical_uri(path_given(location))
+    except GrebeError:
+        return  # said above already
+    place = beside(table)
+    if not table.startswith("file://") or not Path(place.removeprefix("file://")).is_dir():
+        return
+    folder = Path(place.removeprefix("file://"))
+    found = too_open(Path(table.removeprefix("file://")), folder)
+    if found:
+        told = f"{len(found)} folders or files of {folder} are open to others than the table is, such as {found[0]}"
+        yield Finding("access", "wrong", told, f"take it from them: chmod -R go-rwx {shlex.quote(str(folder))}")
+    else:
+        yield Finding("access", "ok", f"{folder}: no more open than the table")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from grebe.cli.verb import Verb
 from grebe.errors import InvalidStatement
 from grebe.session.lake import Lake, attach
 from grebe.spark.conditions import condition_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _NOTHING_LEFT = "Every index of its tables is used, or there is none."
 
@@ -33,8 +30,8 @@ _NOTHING_LEFT = "Every index of its tables is used, or there is none."
 def explain(output: Output, /, query: str, plans: bool, page: Path | None, **asked: Any) -> None:
     """What QUERY uses of which index, why not of others, and what that should save. Tables are named as in Spark:
     parquet.`path`, delta.`path`, or by the catalog. The query is not run."""
-    with _asked(query, **asked) as (lake, frame):
-        explanation = lake.explain(frame, verbose=plans)
+    with _asked(**asked) as lake:
+        explanation = lake.explain(query, verbose=plans)
     if page is not None:
         page.write_text(f"<!doctype html><meta charset=utf-8>{explanation._repr_html_()}", encoding="utf-8")
     if isinstance(output, Json):
@@ -50,8 +47,8 @@ def explain(output: Output, /, query: str, plans: bool, page: Path | None, **ask
 @click.pass_obj
 def why_not(output: Output, /, query: str, index: str | None, **asked: Any) -> None:
     """For every index of the tables of QUERY that it does not use: the reason, and what to do about it."""
-    with _asked(query, **asked) as (lake, frame):
-        reasons = lake.why_not(frame, index)
+    with _asked(**asked) as lake:
+        reasons = lake.why_not(query, index)
     output.rows(["index", "relation", "code", "sentence"], [reason.to_dict() for reason in reasons])
     if not reasons:
         output.note(_NOTHING_LEFT)
@@ -67,8 +64,8 @@ def what_if(output: Output, /, sql: str, name: str | None, kind_name: str, **ask
     """Whether QUERY would use an index that does not exist, what that would save, how large it would be, and after how many such
     queries it would have paid. Nothing is built or written."""
     kind = kind_asked(kind_name, name or kind_name, asked)
-    with _asked(sql, **asked) as (lake, frame):
-        answer = lake.what_if(frame, [kind])
+    with _asked(**asked) as lake:
+        answer = lake.what_if(sql, [kind])
     if isinstance(output, Json):
         output.one(answer.to_dict())
     else:
@@ -76,13 +73,13 @@ def what_if(output: Output, /, sql: str, name: str | None, kind_name: str, **ask
 
 
 @contextmanager
-def _asked(query: str, master: str, conf: tuple[str, ...]) -> "Iterator[tuple[Lake, DataFrame]]":
+def _asked(master: str, conf: tuple[str, ...]) -> Iterator[Lake]:
     with spark_for(master, pairs(conf, "--conf")) as session, progress(session, "Planning"):
         from pyspark.errors import PySparkException  # not before `spark_for`, which says what to do where there is none
 
         lake = attach(session)
         try:
-            yield lake, session.sql(query)
+            yield lake
         except PySparkException as problem:
             said = str(problem).strip().splitlines()[0]
             raise InvalidStatement(

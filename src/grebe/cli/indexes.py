@@ -16,6 +16,7 @@ from grebe.maintenance.cancel import cancel as cancel_operations
 from grebe.maintenance.delete import delete as delete_index
 from grebe.maintenance.delete import restore as restore_index
 from grebe.maintenance.logs import Place
+from grebe.maintenance.vacuum import retention_of
 from grebe.maintenance.vacuum import vacuum as vacuum_indexes
 from grebe.store.opening import open_store
 
@@ -56,13 +57,15 @@ def restore(output: Output, /, name: str, **asked: Any) -> None:
 @click.command("vacuum", cls=Verb)
 @table_argument
 @click.argument("name", required=False)
+@click.option("--dry-run", is_flag=True, help="Only list what would go.")
 @click.pass_obj
-def vacuum(output: Output, /, name: str | None, **asked: Any) -> None:
+def vacuum(output: Output, /, name: str | None, dry_run: bool, **asked: Any) -> None:
     """Remove deleted indexes of TABLE (or just NAME) for good, and bytes that nobody can still be reading.
 
-    A reader may use what it knew for `micd_seconds`, a day unless set otherwise; younger bytes wait."""
+    A reader may use what it knew for `vacuum_retention_seconds`, a day unless set otherwise; younger bytes wait."""
     config = Config.load({})
-    found = vacuum_indexes(_log(config, **asked), name, config.micd_seconds, config.heartbeat_seconds)
+    limits = retention_of(config)
+    found = vacuum_indexes(_log(config, **asked), name, limits, config.heartbeat_seconds, dry_run=dry_run)
     output.one(asdict(found))
 
 

@@ -45,7 +45,7 @@ VERBS = {
     cls=Verbs,
     verbs=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong use.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong use, 130 cancelled by Ctrl-C.",
 )
 @click.version_option(package_name="grebe", prog_name="grebe", message="%(prog)s %(version)s")
 def main(as_json: bool, verbose: int) -> None:

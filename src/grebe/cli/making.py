@@ -107,12 +107,19 @@ def create(output: Output, /, name: str, kind_name: str, replace: bool, **asked:
 @table_options
 @click.pass_obj
 def refresh(output: Output, /, names: tuple[str, ...], mode: str, **asked: Any) -> None:
-    """Bring the indexes NAMES of TABLE (all, if none is named) up to the table as it is now, in one commit."""
+    """Bring the indexes NAMES of TABLE (all, if none is named) up to the table as it is now, in one commit.
+
+    An index that can no longer be refreshed, since a column of it was dropped, does not keep the others from it: it is shown with
+    its problem, and the exit code is 1.
+    """
     with opened_in_spark("Refreshing", **asked) as table:
         infos = table.refresh(*names, mode=mode)
     shown(output, infos)
     if not infos:
         output.note("No index yet.")
+    if any(info.problem for info in infos):
+        output.note("Some indexes can no longer be refreshed: delete them, or create them anew with --replace.")
+        raise click.exceptions.Exit(1)
 
 
 @click.command("optimize", cls=Verb)

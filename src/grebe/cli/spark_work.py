@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grebe.cli.interrupts import interruptible
 from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
 from grebe.spark.java import find_java
@@ -16,7 +17,8 @@ from grebe.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+# What goes wrong is said in a line of our own; `--conf spark.log.level=ERROR` shows what Spark says of it.
 _ERRORS_OF_QUERIES = "SQLQueryContextLogger"
 _LOOK_EVERY = 0.25
 
@@ -45,7 +47,8 @@ def spark_for(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     try:
-        yield session
+        with interruptible(session):
+            yield session
     finally:
         session.stop()
 

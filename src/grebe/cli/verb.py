@@ -25,6 +25,15 @@ class Failed(click.ClickException):
         click.echo(f"error: {self.message}", file=file, err=True)
 
 
+class Cancelled(Failed):
+    """Ends the program as a shell expects it after Ctrl-C."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("cancelled by the user")
+
+
 class Verb(click.Command):
     """A verb; its function gets the `Output` as the context's object."""
 
@@ -58,7 +67,8 @@ class Verb(click.Command):
             return super().invoke(context)
         except GrebeError as error:
             _show_traceback(verbose)
-            raise Failed(str(error)) from error
+            hint = " (-vv shows it)" if error.code == GrebeError("", detail="SPARK").code and verbose < 2 else ""
+            raise Failed(f"{error}{hint}") from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:  # the last place to meet a fault of ours: people get a line, `-vv` the traceback
@@ -76,6 +86,12 @@ class Verbs(click.Group):
         super().__init__(*arguments, **settings)
         self.verbs = verbs
         self.params += [json_option, verbose_option]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise Cancelled from interrupt
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.verbs)

@@ -19,7 +19,7 @@ from grebe.session.lake_table import LakeTable
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?", re.ASCII | re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_TOLD = ("name", "rows", "files_covered", "files_stale")
+_TOLD = ("name", "rows", "files_covered", "files_stale", "problem")
 
 
 class Span(click.ParamType):  # type: ignore[type-arg]  # older releases of click take none
@@ -63,7 +63,8 @@ def watch(
 ) -> None:
     """Refresh the indexes NAMES of TABLE (all, if none is named) every so often, and say so: one line a round.
 
-    A round that fails is told of, and the next tries again; the exit code is 1 if the last one failed.
+    A round that fails is told of, and the next tries again; the exit code is 1 if the last one failed, or could not refresh every
+    index.
     """
     fresh = True
     try:
@@ -76,7 +77,7 @@ def watch(
                 with progress(session, "Refreshing"):  # a bar of one round: what is said of it comes after it
                     infos, problem = _refreshed(watched, names, mode)
                 _tell(output, number, every - (due - SYSTEM.monotonic()), infos, problem)
-                fresh = problem is None
+                fresh = problem is None and not any(info.problem for info in infos)
     except KeyboardInterrupt:
         output.note("Stopped.")
         return
@@ -104,4 +105,6 @@ def _tell(output: Output, number: int, seconds: float, infos: list[IndexInfo], p
 
 
 def _said(infos: list[IndexInfo]) -> str:
-    return ", ".join(f"{i.name}: {i.rows:,} rows of {i.files_covered:,} files" for i in infos) or "no index yet"
+    done = ", ".join(f"{i.name}: {i.rows:,} rows of {i.files_covered:,} files" for i in infos if not i.problem)
+    failed = "; ".join(f"{i.name} cannot be refreshed: {i.problem}" for i in infos if i.problem)
+    return "; ".join(one for one in (done, failed) if one) or "no index yet"

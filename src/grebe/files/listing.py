@@ -1,9 +1,10 @@
 """File lists: which files there are, and what tells a file from an earlier one of the same name.
 
 A list is an Arrow table of identities in columns: the folder once in a dictionary, the name, size, modification time
-in ms, and where there is one the etag and a tag (what a lake format adds to identity, such as Hudi's commit). Row
-counts may ride along; they are facts, not identity. Two files are the same if path, size, modification time and tag
-are equal, and the etag too where both sides have one. Everything here works on whole columns, so that a million files
+in ms, and where there is one the etag (on a local disk inode and ctime, on HDFS the file id), a tag (what a lake format
+adds to identity, such as Hudi's commit) and a digest of the file's end. Row counts may ride along; they are facts, not
+identity. Two files are the same if path, size, modification time and tag are equal, and where both sides have one the
+etag and the end too. Everything here works on whole columns, so that a million files
 take a second or two.
 """
 
@@ -28,6 +29,7 @@ SCHEMA = pa.schema(
         pa.field("etag", pa.string()),
         pa.field("tag", pa.string()),
         pa.field("rows", pa.int64()),
+        pa.field("end", pa.string()),
     ]
 )
 Column: TypeAlias = Sequence[Any] | npt.NDArray[Any] | pa.Array
@@ -68,7 +70,7 @@ class FileList:
                     pa.nulls(len(text), SCHEMA.field(i).type)
                     if column is None
                     else _column(column, SCHEMA.field(i).type)
-                    for i, column in enumerate((etags, tags, rows), 4)
+                    for i, column in enumerate((etags, tags, rows, None), 4)
                 ),
             ],
             schema=SCHEMA,
@@ -114,6 +116,12 @@ class FileList:
     def filter(self, keep: npt.NDArray[np.bool_]) -> "FileList":
         return self.take(np.flatnonzero(keep))
 
+    def below_root(self) -> "FileList":
+        """Return the files that lie below the root: this list where all do."""
+        encoded = _encoded(self.table.column("directory"))
+        below = np.array(["://" not in folder for folder in encoded.dictionary.to_pylist()], np.bool_)
+        return self if below.all() else self.filter(below[encoded.indices.to_numpy(zero_copy_only=False)])
+
     def rebased(self, root: str) -> "FileList":
         """The same files in the same order, seen from another root. Touches the folders only, so that it costs
         little."""
@@ -124,6 +132,18 @@ class FileList:
         seen = pa.array([_seen_from(root, folder) for folder in absolute], pa.string())
         directory = pa.DictionaryArray.from_arrays(encoded.indices, seen)
         return FileList(root, self.table.set_column(0, SCHEMA.field(0), directory))
+
+    def with_ends(self, digests: Column) -> "FileList":
+        """The same files, with digests of their ends."""
+        return self._with("end", _column(digests, pa.string()))
+
+    def without_etags(self) -> "FileList":
+        """The same files, told apart by size and time alone."""
+        return self._with("etag", pa.nulls(len(self), pa.string()))
+
+    def _with(self, name: str, column: pa.Array) -> "FileList":
+        place = SCHEMA.get_field_index(name)
+        return FileList(self.root, self.table.set_column(place, SCHEMA.field(place), column))
 
     def older_than(self, store_ms: int) -> npt.NDArray[np.bool_]:
         """Which files had their last change before this moment of their store's own clock."""
@@ -208,7 +228,7 @@ def _looked_up(known: FileList, listing: FileList) -> npt.NDArray[np.int64]:
 def _same_identity(
     left: pa.Table, left_rows: npt.NDArray[np.int64], right: pa.Table, right_rows: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Row by row, whether size, time, tag and (where both have one) etag are equal; the paths are known to be."""
+    """Row by row, whether size, time, tag and (where both have them) etag and end are equal; the paths are known to be."""
     rows = (pa.array(left_rows), pa.array(right_rows))
 
     def columns(name: str) -> tuple[pa.Array, pa.Array]:
@@ -218,7 +238,8 @@ def _same_identity(
     tags = columns("tag")
     both_untagged = pc.and_(pc.is_null(tags[0]), pc.is_null(tags[1]))
     same = pc.and_(same, pc.fill_null(pc.or_kleene(both_untagged, pc.equal(*tags)), False))
-    same = pc.and_(same, pc.fill_null(pc.equal(*columns("etag")), True))
+    for name in ("etag", "end"):
+        same = pc.and_(same, pc.fill_null(pc.equal(*columns(name)), True))
     result: npt.NDArray[np.bool_] = same.to_numpy(zero_copy_only=False)
     return result
 

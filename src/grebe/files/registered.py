@@ -11,10 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from grebe.errors import CorruptLog, Unsupported
+from grebe.files.arrow_stream import read_stream
 from grebe.files.ids import ID_LIMIT, FileIds
 from grebe.files.listing import NOWHERE, SCHEMA, FileList, match
+from grebe.files.untrusted import decoding
+from grebe.files.uri import canonical_uri
 
 # The frame is the same for every format version, so that a newer one can be told from a damaged one:
 # magic, format version, three bytes of zero, length of the payload, BLAKE2b-128 of all that and the payload; then the
@@ -24,6 +28,11 @@ _MAGIC = b"GRBF"
 _VERSION = 1
 _DIGEST_BYTES = 16
 _ROOT = b"grebe.root"
+_ODD = frozenset(("", ".", ".."))
+_ODD_NAMES = pa.array(sorted(_ODD), pa.string())
+_SINCE = "end"
+"""A column that lists of older versions do not have."""
+_NOT_NULL = [field.name for field in SCHEMA if not field.nullable]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +103,10 @@ class RegisteredFiles:
 
 def encode(registered: RegisteredFiles) -> bytes:
     """The bytes that `decode` takes. The same files give the same bytes with the same version of pyarrow."""
-    table = registered.files.table.append_column(pa.field("id", pa.uint32(), nullable=False), registered.ids)
+    known = registered.files.table
+    # Most lists have no such digests, and older versions of Grebe wrote none.
+    known = known.drop_columns(_SINCE) if known[_SINCE].null_count == len(known) else known
+    table = known.append_column(pa.field("id", pa.uint32(), nullable=False), registered.ids)
     table = table.replace_schema_metadata({_ROOT: registered.files.root.encode()}).combine_chunks()
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -122,13 +134,44 @@ def decode(data: bytes) -> RegisteredFiles:
             f"a list of files has format version {version}, this Grebe knows {_VERSION}: update Grebe",
             detail="NEWER_FORMAT",
         )
-    try:
-        table = pa.ipc.open_stream(pa.py_buffer(payload)).read_all().unify_dictionaries().combine_chunks()
+    with decoding(_refused):
+        table = read_stream(payload).unify_dictionaries().combine_chunks()
         root = table.schema.metadata[_ROOT].decode()
+        if _SINCE not in table.column_names:
+            table = table.append_column(_SINCE, pa.nulls(len(table), pa.string()))
         files = FileList(root, table.select(SCHEMA.names).cast(SCHEMA))
-        return RegisteredFiles(files, table.column("id").combine_chunks())
-    except (pa.ArrowInvalid, KeyError, TypeError) as error:
-        raise CorruptLog(f"a list of files lacks its table, columns or root: {error}", detail="FILE_LIST") from error
+        ids = table.column("id").combine_chunks()
+        if (
+            not pa.types.is_uint32(ids.type)
+            or ids.null_count
+            or any(files.table[name].null_count for name in _NOT_NULL)
+        ):
+            raise ValueError("a column that must have a value in each row lacks some, or is of another type")
+        _check_places(files)
+        numbers = ids.to_numpy()
+        if len(numbers) and (
+            int(numbers[-1]) - int(numbers[0]) != len(numbers) - 1 or not (numbers[1:] > numbers[:-1]).all()
+        ):
+            raise ValueError("its ids do not follow each other")
+        return RegisteredFiles(files, ids)
+
+
+def _check_places(files: FileList) -> None:
+    """Raise `ValueError` unless root, folders and names are written as every list writes them: none leads upwards."""
+    if "://" not in files.root or canonical_uri(files.root) != files.root:
+        raise ValueError(f"{files.root[:300]!r} is no canonical URI")
+    folders = files.table.column("directory").combine_chunks().dictionary.to_pylist()
+    for folder in folders:
+        plain = canonical_uri(folder) == folder if "://" in folder else not _ODD.intersection(folder.split("/"))
+        if folder and not plain:
+            raise ValueError(f"{folder[:300]!r} is no folder of a table")
+    names = files.table.column("name")
+    if pc.any(pc.or_(pc.is_in(names, _ODD_NAMES), pc.match_substring(names, "/"))).as_py():
+        raise ValueError("a file has a name that leads elsewhere")
+
+
+def _refused(why: str) -> CorruptLog:
+    return CorruptLog(f"a list of files lacks its table, columns or root: {why}", detail="FILE_LIST")
 
 
 def _digest(head: bytes, payload: pa.Buffer | memoryview) -> bytes:

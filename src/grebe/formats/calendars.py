@@ -4,6 +4,8 @@ Old writers counted by the Julian calendar before 15 October 1582, and Spark reb
 Values that no calendar and no change of clocks can touch are the same in all of them.
 """
 
+from numbers import Integral
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,6 +15,7 @@ _GREGORIAN_DAY = -141_427
 """15 October 1582."""
 _SETTLED_MICROS = -2_208_988_800_000_000
 """1900: from here on Spark rebases no moment, whatever the zone."""
+_SETTLED = {"date": _GREGORIAN_DAY, "timestamp": _SETTLED_MICROS}
 _VERSION = b"org.apache.spark.version"
 _OLD = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _FIRST_GREGORIAN = (3, 1)
@@ -25,6 +28,12 @@ def is_old(metadata: dict[bytes, bytes] | None) -> bool:
         return True
     parts = known.get(_VERSION, b"").decode(errors="replace").split(".")[:2]
     return len(parts) == 2 and all(part.isdigit() for part in parts) and tuple(map(int, parts)) < _FIRST_GREGORIAN
+
+
+def may_be_rebased(type: str, least: object) -> bool:
+    """Tell whether a column of this type, whose least value is so many days or microseconds, holds a value that Spark rebases or
+    refuses to read, as the file and the session say."""
+    return type in _SETTLED and isinstance(least, Integral) and int(least) < _SETTLED[type]
 
 
 def is_ancient(values: pa.Array | pa.ChunkedArray) -> bool:

@@ -99,7 +99,7 @@ def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str)
     begins = np.concatenate((starts[:1], nexts[:-1]))
     first = np.arange(len(starts)) + np.searchsorted(parts, starts)
     count = np.diff(np.append(first, len(stops)))
-    quoted = (stops - begins >= 2) & (data[np.minimum(begins, len(data) - 1)] == dialect.quote)
+    quoted = (stops - begins >= 2) & (np.append(data, np.uint8(0))[np.minimum(begins, len(data))] == dialect.quote)
     bounds = np.empty(2 * len(stops) + 1, np.int64)
     bounds[0:-1:2], bounds[1::2], bounds[-1] = begins + quoted, stops - quoted, nexts[-1] if len(nexts) else 0
     pieces = pa.LargeBinaryArray.from_buffers(

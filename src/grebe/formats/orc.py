@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import orc
 
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.calendars import has_ancient, refused
+from grebe.formats.guarded import POOL, decode_guarded
 from grebe.formats.local_time import instants
 from grebe.formats.options import OptionTable
+from grebe.formats.orc_decoder import ROWS, TAIL, Request, decode
 from grebe.formats.orc_file import HeldFile
 from grebe.formats.orc_layout import Layout, layout_of
 from grebe.formats.protocol import (
@@ -44,16 +45,15 @@ class OrcFormat:
     by_position = False
 
     def columns(self, file: DataFile, options: Mapping[str, str]) -> tuple[Column, ...]:
-        return tuple(Column(field.name, _type_text(field)) for field in _opened(file).orc.schema)
+        return tuple(Column(field.name, _type_text(field)) for field in _known(file).schema)
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))
-        opened = _opened(file)
+        known = _known(file)
         wanted = wanted_columns(reading, names)
-        layout = opened.layout()
         row = 0
-        for number, stripe in enumerate(layout.stripes):
-            (batch,) = _stripes(opened, layout, [number], wanted, reading)
+        for number, stripe in enumerate(known.layout.stripes):
+            (batch,) = _stripes(file, known, [number], wanted, reading)
             numbers = pa.array(np.arange(row, row + stripe.rows))
             yield Located(batch, pa.record_batch([numbers], schema=self.locator.schema))
             row += stripe.rows
@@ -83,7 +83,7 @@ class OrcFormat:
         starts = ends - counts
         moved = np.zeros(len(ends), np.int64)
         moved[stripes] = np.cumsum(counts[stripes]) - counts[stripes]
-        found = _stripes(_opened(file, known.tail), known.layout, stripes.tolist(), wanted, reading)
+        found = _stripes(file, known, stripes.tolist(), wanted, reading)
         table = pa.Table.from_batches(found, schema=pa.schema([column.arrow for column in wanted]))
         return table.take(pa.array(rows - starts[stripe_of] + moved[stripe_of]))
 
@@ -94,35 +94,39 @@ class _Known:
 
     tail: bytes
     layout: Layout
+    schema: pa.Schema
 
 
 def _known(file: DataFile) -> _Known:
-    opened = _opened(file)
-    return _Known(opened.raw.tail(), opened.layout())
+    if file.guarded:
+        POOL.warm()
+    raw = HeldFile(file)
+    start, tail = raw.tail()
+    footer = _decoded(raw, Request(file.size, [(start, tail)]))
+    told = footer.schema.metadata
+    layout = layout_of(told[TAIL], file)
+    if sum(stripe.rows for stripe in layout.stripes) != int(told[ROWS]):
+        raise UnreadableFile(f"the stripes of {file.uri} have not as many rows as the file", detail="ORC")
+    return _Known(tail, layout, footer.schema.remove_metadata())
+
+
+def _decoded(raw: HeldFile, request: Request) -> pa.Table:
+    """Decode in a guarded process, or in this one for files that are trusted."""
+    if not raw.file.guarded:
+        with arrow_errors(raw, "ORC"):
+            return decode(request, raw.ask)
+    try:
+        return decode_guarded(request, raw.ask, raw.file.uri)
+    except UnreadableFile as error:
+        if raw.failure is not None:
+            raise raw.failure from error
+        raise
 
 
 def _of_no_stripe(wanted: Sequence[Column], count: int) -> pa.Table:
     if not wanted:
         return pa.Table.from_batches([without_columns(count)])
     return pa.schema([column.arrow for column in wanted]).empty_table()
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    orc: orc.ORCFile
-    raw: HeldFile
-
-    def layout(self) -> Layout:
-        found = layout_of(self.orc.reader.serialized_file_tail(), self.raw.file)
-        if sum(stripe.rows for stripe in found.stripes) != self.orc.nrows:
-            raise UnreadableFile(f"the stripes of {self.raw.file.uri} have not as many rows as the file", detail="ORC")
-        return found
-
-
-def _opened(file: DataFile, tail: bytes | None = None) -> _Opened:
-    raw = HeldFile(file, tail)
-    with arrow_errors(raw, "ORC"):
-        return _Opened(orc.ORCFile(pa.PythonFile(raw, "r")), raw)
 
 
 def _type_text(field: pa.Field) -> str:
@@ -133,24 +137,34 @@ def _type_text(field: pa.Field) -> str:
 
 
 def _stripes(
-    opened: _Opened, layout: Layout, numbers: Sequence[int], wanted: Sequence[Column], reading: Reading
+    file: DataFile, known: _Known, numbers: Sequence[int], wanted: Sequence[Column], reading: Reading
 ) -> list[pa.RecordBatch]:
     """The wanted columns of these stripes, their bytes read at once."""
-    file, own = opened.raw.file, opened.orc.schema.names
+    own, rows = known.schema.names, [known.layout.stripes[number].rows for number in numbers]
     types = {name: column.type for column in wanted if (name := find_name(column.name, own)) is not None}
     if not types:
-        return [unite(without_columns(layout.stripes[number].rows), wanted, file.uri) for number in numbers]
-    opened.raw.hold(layout.spans(file, numbers, list(types)))
+        return [unite(without_columns(count), wanted, file.uri) for count in rows]
+    raw = HeldFile(file, known.tail)
+    spans = raw.spans(known.layout.spans(file, numbers, list(types)))
+    table = _decoded(raw, Request(file.size, spans, numbers, list(types)))
     found = []
-    for number in numbers:
-        with arrow_errors(opened.raw, "ORC"):
-            batch = opened.orc.read_stripe(number, list(types)).select(list(types))
+    for batch in _by_stripe(table, rows, list(types), file):
         arrays = [_timed(batch.column(name), kind, reading.time_zone, file) for name, kind in types.items()]
         records = unite(pa.record_batch(arrays, names=list(types)), wanted, file.uri)
         if has_ancient(records):
             raise refused(file.uri)
         found.append(records)
     return found
+
+
+def _by_stripe(table: pa.Table, rows: Sequence[int], names: Sequence[str], file: DataFile) -> Iterator[pa.RecordBatch]:
+    """Return the batches of a decoded table, one for each stripe; a table drops those without rows."""
+    batches = [batch for batch in table.to_batches() if batch.num_rows]
+    if [batch.num_rows for batch in batches] != [count for count in rows if count] or table.column_names != names:
+        raise UnreadableFile(f"a stripe of {file.uri} has other rows than its footer says", detail="ORC")
+    left = iter(batches)
+    for count in rows:
+        yield next(left) if count else pa.record_batch([pa.nulls(0, kind) for kind in table.schema.types], table.schema)
 
 
 def _timed(array: pa.Array, wanted: str, zone: str | None, file: DataFile) -> pa.Array:

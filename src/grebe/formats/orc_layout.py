@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grebe.errors import UnreadableFile
+from grebe.files.untrusted import FOREIGN
 from grebe.formats.protocol import DataFile
 
 Span = tuple[int, int]
@@ -27,6 +28,9 @@ _STREAMS, _STREAM_KIND, _STREAM_COLUMN, _STREAM_LENGTH = 1, 1, 2, 3
 # Streams of row indexes and Bloom filters, which a read of a whole stripe leaves alone.
 _OF_INDEXES = (6, 7, 8)
 _CHUNK_HEADER = 3
+_MOST_ROWS = 1 << 40
+_LONGEST_VARINT = 70
+"""In bits: groups of seven."""
 _USUAL_BLOCK = 256 * 1024
 # How a value is written in a message.
 _VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}
@@ -37,6 +41,10 @@ class Stripe:
     offset: int
     footer: Span
     rows: int
+
+    def within(self, size: int) -> bool:
+        """Whether it lies in a file of that size, and has no more rows than any could have."""
+        return sum(self.footer) <= size and self.rows < _MOST_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,9 @@ class Layout:
         footers = file.read_spans([stripe.footer for stripe in chosen]) if self.compression in _CODECS else []
         try:
             read = [self._streams(*each, wanted) for each in zip(chosen, footers, strict=bool(footers))]
-        except (zlib.error, cramjam.DecompressionError, IndexError, KeyError):
+            if any(start + length > file.size for spans in read for start, length in spans):
+                return []
+        except (*FOREIGN, cramjam.DecompressionError):
             return []  # damaged: the reader will say how
         return [span for spans in read for span in spans]
 
@@ -85,7 +95,9 @@ def layout_of(tail: bytes, file: DataFile) -> Layout:
         (postscript,), (footer,) = (_parts(tail, number) for number in (_TAIL_POSTSCRIPT, _TAIL_FOOTER))
         stripes = tuple(_stripe(_numbers(one)) for one in _parts(footer, _FOOTER_STRIPES))
         ids = _top_level(_parts(footer, _FOOTER_TYPES))
-    except (IndexError, KeyError, ValueError) as error:
+        if any(not stripe.within(file.size) for stripe in stripes):
+            raise ValueError("a stripe lies outside the file")
+    except FOREIGN as error:
         raise UnreadableFile(f"the footer of {file.uri} is damaged", detail="ORC") from error
     told = _numbers(postscript)
     return Layout(
@@ -146,6 +158,8 @@ def _varint(data: memoryview, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 0x80:
             return value, place
+        if shift >= _LONGEST_VARINT:
+            raise ValueError("a number of more than 64 bits")
 
 
 def _inflated(data: bytes, inflate: Callable[[bytes, int], bytes], block: int) -> bytes:

@@ -22,14 +22,13 @@ from grebe.formats.parquet_pages import (
     PageMap,
     PageMaps,
     as_stored,
-    naming,
     pack_maps,
-    parse_footer,
     read_tail,
     want,
 )
 from grebe.formats.parquet_pages.kept_pages import kept_columns
 from grebe.formats.parquet_pages.stored_types import field_ids
+from grebe.formats.parquet_pages.structure import checked_footer, require_structure
 from grebe.formats.protocol import (
     NO_MEMORY,
     ROW_NUMBER,
@@ -70,8 +69,10 @@ class ParquetFormat:
         opened = _opened(file)
         metadata = opened.metadata.metadata or {}
         if _SPARK_SCHEMA in metadata:
-            return columns_of(json.loads(metadata[_SPARK_SCHEMA]))
-        return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened.parquet))
+            with arrow_errors(opened.raw, "Parquet"):
+                return columns_of(json.loads(metadata[_SPARK_SCHEMA]))
+        with arrow_errors(opened.raw, "Parquet"):
+            return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened.parquet))
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))
@@ -125,12 +126,11 @@ class ParquetFormat:
     def map_of(self, file: DataFile) -> "PageMap | pq.FileMetaData":
         """Its pages; the footer alone where those cannot be found without looking for them, or are too many to be kept."""
         tail, start = read_tail(file)
+        footer = checked_footer(tail, start, file.uri)
         with arrow_errors(RangeFile(file), "Parquet"):
             metadata = pq.read_metadata(pa.BufferReader(tail))
-        if not _has_pages(metadata):
+        if footer is None or not _has_pages(metadata):
             return metadata
-        with naming(file.uri):
-            footer = parse_footer(tail, start)
         try:
             return PageMap.from_footer(file, footer)
         except Unsupported as error:
@@ -157,6 +157,8 @@ def _by_groups(
         return pa.Table.from_batches([without_columns(len(places))])
     batches = [unite(batch, wanted, file.uri) for batch in _batches(_opened(file, metadata), groups, wanted)]
     table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
+    if table.num_rows != sum(counts[group] for group in groups):
+        raise UnreadableFile(f"{file.uri} has other rows than its footer says", detail="ROWS")
     return table.take(pa.array(places))
 
 
@@ -270,6 +272,8 @@ class _Opened:
 
 def _opened(file: DataFile, metadata: pq.FileMetaData | None = None) -> _Opened:
     raw = RangeFile(file)
+    if metadata is None:
+        require_structure(raw)
     with arrow_errors(raw, "Parquet"):
         source = pa.PythonFile(raw, "r")
         return _Opened(
@@ -283,7 +287,8 @@ def _schema(opened: pq.ParquetFile) -> pa.Schema:
 
 
 def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    schema = _schema(opened.parquet)
+    with arrow_errors(opened.raw, "Parquet"):
+        schema = _schema(opened.parquet)
     found = _in_file(wanted, schema.names, field_ids(opened.parquet.schema_arrow), opened.raw.file.uri)
     names = list(found.values())
     if not names:
@@ -295,9 +300,10 @@ def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -
     while True:
         with arrow_errors(opened.raw, "Parquet"):
             batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch.select(names).cast(target).rename_columns(list(found))
+            if batch is None:
+                return
+            made = batch.select(names).cast(target).rename_columns(list(found))
+        yield made
 
 
 def _in_file(wanted: Sequence[Column], names: Sequence[str], ids: Sequence[int | None], uri: str) -> dict[str, str]:

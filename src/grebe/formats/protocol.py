@@ -4,7 +4,7 @@ First-party formats and those of other packages are the same to everyone above: 
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow as pa
 from grebe.errors import SourceChanged
 from grebe.formats.options import OptionTable
 from grebe.formats.reading import Column, Reading
-from grebe.store.protocol import ObjectMissing, Store
+from grebe.store.protocol import ObjectChanged, ObjectInfo, ObjectMissing, Store
 
 Value = TypeVar("Value")
 
@@ -36,11 +36,15 @@ BYTE_SPAN = LocatorShape(("offset", "length"))
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of a table, as it was listed."""
+    """One file of a table, as it was listed. Where its time is known, no byte is read of any other file of that name."""
 
     store: Store
     path: str
     size: int
+    modified_ms: int | None = None
+    etag: str | None = None
+    guarded: bool = field(default=True, compare=False, kw_only=True)
+    """Decode it in a guarded process where its format has one (the setting `guard_decoders`)."""
 
     @property
     def uri(self) -> str:
@@ -51,30 +55,43 @@ class DataFile:
         length = max(0, min(length, self.size - start))
         if not length:
             return b""
-        try:
-            data = self.store.get_range(self.path, start, length)
-        except ObjectMissing as error:
-            raise self._gone() from error
-        return self._whole(data, length)
+        return self.read_spans([(start, length)])[0]
 
     def read_spans(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """Several (start, length), all within the listed size."""
         try:
-            parts = self.store.get_ranges(self.path, spans)
+            parts = self.store.get_ranges(self.path, spans, self.expected)
         except ObjectMissing as error:
             raise self._gone() from error
+        except ObjectChanged as error:
+            raise self.changed() from error
         return [self._whole(part, length) for part, (_, length) in zip(parts, spans, strict=True)]
+
+    @property
+    def expected(self) -> ObjectInfo | None:
+        """What it must be whenever it is read; None where nothing is known but its length (files that never change)."""
+        if self.modified_ms is None:
+            return None
+        return ObjectInfo(self.path, self.size, self.modified_ms, self.etag)
+
+    def changed(self) -> SourceChanged:
+        return SourceChanged(
+            f"{self.uri} was changed after the files of the table were listed; open or reload() the table and ask again",
+            detail="FILE_CHANGED",
+        )
 
     def _whole(self, data: bytes, length: int) -> bytes:
         if len(data) != length:
             raise SourceChanged(
-                f"{self.uri} is shorter than the {self.size} bytes it was listed with", detail="FILE_CHANGED"
+                f"{self.uri} is shorter than the {self.size} bytes it was listed with; open or reload() the table and ask again",
+                detail="FILE_CHANGED",
             )
         return data
 
     def _gone(self) -> SourceChanged:
         return SourceChanged(
-            f"{self.uri} was there when the files were listed and is gone; list again", detail="FILE_GONE"
+            f"{self.uri} was there when the files were listed and is gone; open or reload() the table and ask again",
+            detail="FILE_GONE",
         )
 
 
@@ -199,5 +216,4 @@ def wanted_columns(reading: Reading, names: Sequence[str] | None) -> tuple[Colum
 
 def without_columns(count: int) -> pa.RecordBatch:
     """So many records of no columns. Only a batch made of a struct remembers how many."""
-    empty: list[dict[str, object]] = [{}] * count
-    return pa.RecordBatch.from_struct_array(pa.array(empty, pa.struct([])))
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), count, [None]))

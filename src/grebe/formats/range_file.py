@@ -4,9 +4,8 @@ import contextlib
 import io
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from grebe.errors import GrebeError, UnreadableFile
+from grebe.files.untrusted import FOREIGN
 from grebe.formats.protocol import DataFile
 
 # The end of a file holds its footer; one request for this much spares most readers a second one.
@@ -63,7 +62,7 @@ def arrow_errors(raw: RangeFile, kind: str) -> Iterator[None]:
     up in text."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except FOREIGN as error:
         if raw.failure is not None:
             raise raw.failure from error
         reason = str(error).partition("\n")[0]

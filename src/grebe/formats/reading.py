@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,10 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from grebe.errors import CorruptLog
+from grebe.errors import CorruptLog, Unsupported
+from grebe.formats.options import NO_OPTIONS_OF_A_READING
 from grebe.formats.spark_types import TypeJson, arrow_type, type_json, type_text
 
 _COLLATIONS = "__COLLATIONS"
+_FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,60}", re.ASCII)
+"""Never the name of a class: that has dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,31 @@ class Reading:
                 for entry in data["columns"]
             )
             options = tuple(sorted(data["options"].items()))
-            return cls(data["format"], options, columns, data["time_zone"], data["by_position"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise CorruptLog(f"a reading lacks or garbles {error}", detail="READING") from error
+            made = cls(data["format"], options, columns, data["time_zone"], data["by_position"])
+            made._check()
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError, Unsupported) as error:
+            raise CorruptLog(
+                f"a reading in the log lacks or garbles {error}; create the indexes anew",
+                detail="READING",
+            ) from error
+        return made
+
+    def _check(self) -> None:
+        """Raise `TypeError` or `ValueError` for what was never a reading: it is given to Spark as it stands."""
+        texts = (self.format, *(text for pair in self.options for text in pair), *(one.name for one in self.columns))
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.by_position, bool):
+            raise TypeError("a format, an option, or the name of a column that is no text")
+        for text in (self.time_zone, *(one.stored for one in self.columns)):
+            if text is not None and not isinstance(text, str):
+                raise TypeError("a time zone or a name that is no text")
+        if not _FORMAT.fullmatch(self.format):
+            raise ValueError(f"{self.format[:100]!r}, which is no name of a format")
+        for name, _ in self.options:
+            if name.lower() in NO_OPTIONS_OF_A_READING:
+                raise ValueError(f"the option {name}, which chooses what is read and not how")
+        for one in self.columns:
+            if not isinstance(one.partition, bool) or not all(type(number) is int for number in one.ids):
+                raise TypeError(f"column {one.name[:100]}")
 
     def digest(self) -> str:
         """Equal for equal readings, different for different ones; 32 hex digits."""

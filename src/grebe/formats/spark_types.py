@@ -46,6 +46,10 @@ _WIDENED: dict[pa.DataType, str] = {
     pa.date64(): "date",
 }
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+# Nothing in a name of a type, or between its brackets, could be anything but a type where it is put into SQL.
+_NAMED = re.compile(
+    r"[A-Za-z][A-Za-z_ ]{0,60}(?:\([0-9A-Za-z:_, -]{0,60}\))?(?: collate [A-Za-z0-9_.]{1,60})?", re.ASCII
+)
 _CHAR = re.compile(r"(?:var)?char\(\d+\)")
 
 
@@ -56,8 +60,9 @@ def type_text(kind: TypeJson) -> str:
 
 
 def type_json(text: str) -> TypeJson:
-    parsed: TypeJson = json.loads(text) if text.startswith("{") else text
-    return parsed
+    """The type of a text that `type_text` made. Spark loads the classes that a type of users (`udt`) names, so none comes out of
+    this, whoever wrote the text."""
+    return _normal(json.loads(text)) if text.startswith("{") else text
 
 
 def arrow_type(kind: TypeJson) -> pa.DataType:
@@ -99,6 +104,8 @@ def spark_type(kind: pa.DataType) -> TypeJson:
 
 def _normal(kind: TypeJson) -> TypeJson:
     if isinstance(kind, str):
+        if not _NAMED.fullmatch(kind):
+            raise _unknown(repr(kind[:100]))
         # Spark reads both as plain text; the length matters to its writers only.
         return "string" if _CHAR.fullmatch(kind) else kind.replace(" ", "") if kind.startswith("decimal") else kind
     match kind["type"]:

@@ -82,7 +82,7 @@ def fetched(file: DataFile, locators: pa.RecordBatch) -> Records:
     lengths = locators.column("length").to_numpy()
     if compression_of(file.path) is None:
         filled = [(int(o), int(n)) for o, n in zip(offsets, lengths, strict=True) if n]
-        if any(o + n > file.size for o, n in filled):
+        if any(o < 0 or n < 0 or o + n > file.size for o, n in filled):
             raise Unsupported(
                 f"{file.uri} has {file.size} bytes; a record was asked for beyond its end", detail="LOCATOR"
             )

@@ -31,6 +31,7 @@ _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?$"
 _ZONED_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})$"
 _EXACT = decimal.Context(prec=1000, rounding=decimal.ROUND_HALF_UP, Emax=10**6, Emin=-(10**6))
+_MOST_DIGITS = 19
 _LIMITS = {pa.int8(): 2**7, pa.int16(): 2**15, pa.int32(): 2**31, pa.int64(): 2**63}
 
 
@@ -66,11 +67,19 @@ def _integers(text: pa.Array, kind: pa.DataType, what: str) -> pa.Array:
     easy = pc.if_else(short, pc.replace_substring_regex(text, r"^\+", ""), None).cast(pa.int64())
     limit = _LIMITS[kind]
     if pc.any(pc.invert(short)).as_py():
-        numbers = [None if value is None else int(value) for value in pc.if_else(short, None, text).to_pylist()]
+        numbers = [None if value is None else _long(value) for value in pc.if_else(short, None, text).to_pylist()]
         long = pa.array([n if n is not None and -(2**63) <= n < 2**63 else None for n in numbers], pa.int64())
         easy = pc.coalesce(easy, long)
     fits = pc.and_(pc.greater_equal(easy, -limit), pc.less_equal(easy, limit - 1))
     return pc.if_else(fits, easy, None).cast(kind)
+
+
+def _long(text: str) -> int | None:
+    """Return the number, or None if it has more digits than any of 64 bits: Python refuses to read thousands of them."""
+    digits = text.strip().lstrip("+-").lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        return None
+    return -int(digits or "0") if "-" in text else int(digits or "0")
 
 
 def _floats(text: pa.Array, kind: pa.DataType, options: Mapping[str, str]) -> pa.Array:

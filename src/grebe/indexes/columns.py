@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from grebe.errors import InvalidIndex, InvalidPredicate
+from grebe.errors import InvalidIndex, InvalidPredicate, Unsupported
 from grebe.formats import Column, Reading
 from grebe.formats.spark_types import TypeJson, type_json, type_text
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
@@ -158,7 +158,7 @@ def _nullable(kind: TypeJson) -> TypeJson:
         case "map":
             key, value = _nullable(kind["keyType"]), _nullable(kind["valueType"])
             return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
-    return kind
+    raise Unsupported(f"a column of type {kind['type']} has no place in an index", detail="TYPE")
 
 
 def _find(path: Path, reading: Reading, case_sensitive: bool, index: str) -> Chosen:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
-from grebe.errors import InvalidConfig, InvalidIndex
+from grebe.errors import CorruptIndex, InvalidConfig, InvalidIndex
+from grebe.files.untrusted import decoding
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import Kind, KindType
 from grebe.indexes.layout.spec import Layout
@@ -53,7 +54,8 @@ def class_named(name: str) -> KindType | None:
 
 def kind_of(name: str, spec: IndexSpec) -> Kind:
     """What makes the index of that name and spec again."""
-    return kind_named(spec.kind).from_spec(name, spec)
+    with decoding(lambda why: CorruptIndex(f"what the log says of index {name} does not fit: {why}", detail="SPEC")):
+        return kind_named(spec.kind).from_spec(name, spec)
 
 
 def _announced() -> Iterator[KindType]:

@@ -6,7 +6,8 @@ the index was made (constants computed, casts inserted), and a condition that a 
 
 from collections.abc import Iterator
 
-from grebe.errors import InvalidIndex, InvalidPredicate, Unsupported
+from grebe.errors import CorruptIndex, InvalidIndex, InvalidPredicate, Unsupported
+from grebe.files.untrusted import decoding
 from grebe.formats import Reading
 from grebe.predicate.arrow_types import from_arrow
 from grebe.predicate.bind import bind
@@ -55,8 +56,23 @@ def understood(text: str, reading: Reading, case_sensitive: bool, time_zone: str
 
 
 def recalled(text: str, reading: Reading) -> Predicate:
-    """The condition from the text that the log remembers."""
-    return meant(text, reading, case_sensitive=True)
+    """Return the condition that the log remembers as text. Raises `CorruptIndex` for what is no condition of an index: a term that
+    only Spark would understand is never one, so none is ever handed to Spark."""
+    with decoding(_no_condition):
+        try:
+            condition = meant(text, reading, case_sensitive=True)
+        except (InvalidPredicate, Unsupported) as problem:
+            raise _no_condition(problem.code) from problem
+    if opaque_terms(condition):
+        raise _no_condition("a term that Grebe does not know")
+    return condition
+
+
+def _no_condition(why: str) -> CorruptIndex:
+    return CorruptIndex(
+        f"the condition that the log remembers of an index is none that Grebe writes ({why}); create the index anew",
+        detail="WHERE",
+    )
 
 
 def meant(text: str, reading: Reading, case_sensitive: bool, time_zone: str = "UTC", ansi: bool = True) -> Predicate:

@@ -12,18 +12,25 @@ import hashlib
 import json
 import types
 import typing
-import zlib
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from grebe.errors import CorruptLog, InvalidIndex, Unsupported
+from grebe.errors import CorruptLog, GrebeError, InvalidIndex, Unsupported
 from grebe.files import FileIds
+from grebe.files.untrusted import FOREIGN, decoding, gunzip
+from grebe.log import checks, invariants
 from grebe.log import entry as entries
 from grebe.log.entry import FORMAT, Change, Entry
 from grebe.log.states import TableState
 
+_AT_LEAST, _MOST_TIMES = 16 * 1024 * 1024, 64
+"""A checkpoint may unpack to so many bytes, or so many times its own: states were seen to take a tenth to a twentieth."""
+NEXT_STEP = (
+    "Bring the object back from a backup or an older version of it; if there is none, remove the table's folder under _grebe and "
+    "create the indexes anew: no data of the table is in it."
+)
 _AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 _CHANGES: Mapping[str, Any] = {c.__name__: c for c in Change.__subclasses__()}
 
@@ -46,15 +53,30 @@ def encode_state(number: int, entry_digest: str, state: TableState) -> bytes:
 
 
 def decode_state(data: bytes, where: str) -> tuple[int, str, TableState]:
-    try:
-        sealed = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise CorruptLog(f"{where} is damaged: {error}", detail="CHECKPOINT") from error
+    """The number and the digest of the entry after which this is the state, and the state."""
+    with decoding(lambda why: CorruptLog(f"{where} is damaged: {why}", detail="CHECKPOINT")):
+        sealed = gunzip(data, max(_AT_LEAST, _MOST_TIMES * len(data)))
     body, _ = _unseal(sealed, where)
-    try:
-        return int(body["number"]), str(body["digest"]), _build(TableState, body["state"], where)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CorruptLog(f"{where} lacks {error}", detail="CHECKPOINT") from error
+    with decoding(lambda why: CorruptLog(f"{where} lacks a part: {why}", detail="CHECKPOINT")):
+        number, digest, state = _exactly(int, body["number"]), _exactly(str, body["digest"]), body["state"]
+        if not 0 <= number <= checks.MOST:
+            raise ValueError(f"the state after entry {number}")
+    made = _build(TableState, state, where)
+    if problems := invariants.broken(made):
+        raise CorruptLog(f"{where} is no state that Grebe wrote: {'; '.join(problems[:3])}", detail="INVARIANT")
+    return number, digest, made
+
+
+def encode_marker(table: str) -> bytes:
+    """Return the marker of a location that holds the indexes of the table at this URI."""
+    return _seal({"grebe": FORMAT, "table": table})[0]
+
+
+def decode_marker(data: bytes, where: str) -> str:
+    """Return the URI of the table that a location is marked for. Raises `CorruptLog`."""
+    body, _ = _unseal(data, where)
+    with decoding(lambda why: CorruptLog(f"{where} lacks a part: {why}", detail="MARKER")):
+        return str(_exactly(str, body["table"]))
 
 
 def _seal(body: Mapping[str, Any]) -> tuple[bytes, str]:
@@ -74,15 +96,11 @@ def _unseal(data: bytes, where: str) -> tuple[dict[str, Any], str]:
     digest = hashlib.sha256(line).hexdigest()
     if seal != b'{"sha256":"%b"}\n' % digest.encode():
         raise CorruptLog(
-            f"{where} ({len(data)} bytes) is cut short or damaged: its checksum does not fit. Bring the object back from a "
-            "backup or an older version of it; if there is none, remove the table's folder under _grebe and create the "
-            "indexes anew: no data of the table is in it.",
+            f"{where} ({len(data)} bytes) is cut short or damaged: its checksum does not fit. {NEXT_STEP}",
             detail="CHECKSUM",
         )
-    try:
+    with decoding(lambda why: CorruptLog(f"{where} holds no JSON: {why}", detail="FOREIGN")):
         body = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise CorruptLog(f"{where} holds no JSON", detail="FOREIGN") from error
     if not isinstance(body, dict) or not isinstance(body.get("grebe"), int):
         raise CorruptLog(f"{where} is no object of Grebe's log", detail="FOREIGN")
     if body["grebe"] > FORMAT:
@@ -143,8 +161,13 @@ def _build(kind: Any, plain: Any, where: str) -> Any:
             "until then it is read without them.",
             detail="LOG_CHANGE",
         ) from unknown
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, Unsupported) as error:
-        problem = f"{where} does not have the shape of a log object: {type(error).__name__} {error}"
+    except checks.Refused as refused:
+        raise CorruptLog(
+            f"{where} holds what no Grebe ever wrote: {refused}. Nothing that it names was touched. {NEXT_STEP}",
+            detail="VALUE",
+        ) from refused
+    except (*FOREIGN, GrebeError) as error:
+        problem = f"{where} does not have the shape of a log object: {type(error).__name__} {error}. {NEXT_STEP}"
         raise CorruptLog(problem, detail="SHAPE") from error
 
 
@@ -163,17 +186,19 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:
         return lambda plain: None if plain is None else inner(plain)
     if origin is tuple:
         item = _decoder(arguments[0])
-        return lambda plain: tuple([item(p) for p in plain])
+        return lambda plain: tuple([item(p) for p in _exactly(list, plain)])
     if origin is not None and issubclass(origin, Mapping):
         item = _decoder(arguments[1])
-        return lambda plain: {k: item(v) for k, v in plain.items()}
+        return lambda plain: {k: item(v) for k, v in _exactly(dict, plain).items()}
     if kind is FileIds:
-        return lambda plain: FileIds.of_ranges((int(start), int(end)) for start, end in plain)
+        return _file_ids
     if kind is Change:
         return _change
     if dataclasses.is_dataclass(kind):
         return _dataclass_decoder(kind)
-    if kind is float or issubclass(kind, StrEnum):
+    if kind is float:
+        return lambda plain: float(plain if type(plain) is int else _exactly(float, plain))
+    if issubclass(kind, StrEnum):
         return lambda plain: kind(plain)
     return lambda plain: _exactly(kind, plain)
 
@@ -184,9 +209,20 @@ def _exactly(kind: type[Any], plain: Any) -> Any:
     return plain
 
 
+def _file_ids(plain: Any) -> FileIds:
+    return FileIds.of_ranges([(_exactly(int, start), _exactly(int, end)) for start, end in _exactly(list, plain)])
+
+
 def _dataclass_decoder(kind: Any) -> Callable[[Any], Any]:
+    """Every object of the log is checked where it is made: nothing that was read exists unchecked."""
     fields = tuple((name, _decoder(hint)) for name, hint, _ in _shape(kind))
-    return lambda plain: kind(**{name: decode(plain[name]) for name, decode in fields if name in plain})
+
+    def decoded(plain: Any) -> Any:
+        made = kind(**{name: decode(plain[name]) for name, decode in fields if name in plain})
+        checks.check(made)
+        return made
+
+    return decoded
 
 
 def _change(plain: Any) -> Any:

@@ -14,16 +14,28 @@ from typing import Self
 
 from grebe import telemetry
 from grebe.clock import SYSTEM, Clock
-from grebe.errors import Conflict, CorruptLog, GrebeError, InvalidIndex, TableNotFound
+from grebe.errors import (
+    Conflict,
+    CorruptLog,
+    GrebeError,
+    InvalidIndex,
+    StoreRefused,
+    StoreUnreachable,
+    TableNotFound,
+)
 from grebe.log import codec, identity, invariants, names, snapshot
 from grebe.log.entry import Change, Entry, TableCreated, TableInfo, Writer
+from grebe.log.ownership import claim, require_owner
 from grebe.log.snapshot import Snapshot
 from grebe.log.states import Impossible, TableState, apply
+from grebe.store.access import taking_access_of
 from grebe.store.patient import PatientStore
 from grebe.store.probe import probe
 from grebe.store.protocol import ObjectExists, OutcomeUnknown, Store
 
 _logger = logging.getLogger("grebe.log")
+
+_LONGEST_LOOK_MS = 10 * 60 * 1000
 
 Proposal = Callable[[TableState], Sequence[Change]]
 """Given the newest state, the changes to make on top of it (none: there is nothing to do). Called again after each lost race; may
@@ -64,19 +76,22 @@ class Log:
 
     def open(self) -> Self:
         """Reads the newest state. Raises `TableNotFound` where there is no log."""
-        self._move_to(snapshot.newest(self.store))
+        table = self._move_to(snapshot.newest(self.store)).state.table
+        if table is not None:
+            taking_access_of(self.store, table.uri)
         return self
 
     def create(self, table: TableInfo) -> Self:
         """Opens the log of this table, making it if it is not there. Several may do so at once."""
-        made = self.commit("create table", lambda state: () if state.table else (TableCreated(table),)).state.table
-        if made is None or made.uri != table.uri:
-            raise Conflict(
-                f"{self.store.uri} holds the indexes of another table ({made.uri if made else 'unknown'}), not of {table.uri}. "
-                "Name another location=.",
-                detail="OTHER_TABLE",
-            )
+        taking_access_of(self.store, table.uri)
+        made = self._commit("create table", lambda state: () if state.table else (TableCreated(table),), table)
+        require_owner(self.store.uri, made.state.table.uri if made.state.table else "unknown", table.uri)
         return self
+
+    def claim(self) -> None:
+        """Make sure that this folder is marked as that of this log's table, before anything is written or removed in it."""
+        self._look()
+        self._check_before_first_write(None)
 
     def reload(self) -> Snapshot:
         """Reads on from where this process is. A log that was removed and made anew meanwhile is opened anew."""
@@ -90,16 +105,25 @@ class Log:
                 raise
             replaced = True
         if replaced:
-            telemetry.event(_logger, logging.WARNING, "log_replaced", where=self.store.uri, number=before.number)
             found = snapshot.newest_or_empty(self.store)
+            # Entries that are as old as this may have been removed by a vacuum, and others written since.
+            same = found.number > before.number and found.state.table == before.state.table
+            level, event = (logging.INFO, "log_read_anew") if same else (logging.WARNING, "log_replaced")
+            telemetry.event(_logger, level, event, where=self.store.uri, number=before.number)
+            self._may_write = False
         return self._move_to(found, instead_of=before)
 
     def commit(self, action: str, propose: Proposal) -> Snapshot:
         """One entry on top of the newest state, exactly once; the snapshot right after it."""
-        self._check_before_first_write()
+        return self._commit(action, propose, None)
+
+    def _commit(self, action: str, propose: Proposal, table: TableInfo | None) -> Snapshot:
+        """`table`: whose log this becomes, if there is none."""
         transaction = self.clock.new_id()
         while True:
-            before = self.reload()
+            looked_ms = self.clock.now_ms()
+            before = self._look()
+            self._check_before_first_write(table)
             changes = tuple(propose(before.state))
             if not changes:
                 return before
@@ -108,6 +132,8 @@ class Log:
                     f"the log at {self.store.uri} has been removed; create the indexes anew", detail="LOG_REMOVED"
                 )
             now = self.clock.now_ms()
+            if abs(now - looked_ms) > _LONGEST_LOOK_MS:
+                continue  # held up for so long that a vacuum may have removed the number that was next, and many after it
             asked = Entry(before.number + 1, transaction, before.digest, action, now, self.writer, changes)
             data, entry, digest = _as_others_read_it(asked)
             after = Snapshot(entry.number, digest, _checked(before.state, entry))
@@ -119,10 +145,19 @@ class Log:
         """Puts until the number is known to be taken. Is it by us?"""
         path = names.entry_path(entry.number)
         patience = self.store.patience()
+        unsure: OutcomeUnknown | None = None
         while True:
             try:
                 self.store.put_if_absent(path, data)
                 return True
+            except StoreRefused as refusal:
+                if unsure is None:
+                    raise
+                # An earlier try may have been carried out, or may still be.
+                raise StoreUnreachable(
+                    f"the store gave no clear answer ({unsure.args[0]}), and then refused ({refusal.args[0]}). What was asked "
+                    "of it may have happened all the same; trying again is safe."
+                ) from refusal
             except ObjectExists as claim:
                 found = snapshot.read_entry(self.store, entry.number)
                 if found is not None:
@@ -130,6 +165,7 @@ class Log:
                 # Some stores answer so while another write is still under way, and then store neither.
                 patience.wait(OutcomeUnknown(str(claim)))
             except OutcomeUnknown as problem:
+                unsure = problem
                 patience.wait(problem)
 
     def _leave_traces(self, made: Snapshot) -> None:
@@ -141,12 +177,20 @@ class Log:
         except GrebeError as problem:
             telemetry.event(_logger, logging.WARNING, "hint_not_written", number=made.number, code=problem.code)
 
-    def _check_before_first_write(self) -> None:
-        if self._may_write:
-            return
-        probe(self.store)
+    def _look(self) -> Snapshot:
+        """Read the newest state, whether or not this log was opened before."""
         if self.newest.number < 0:
             self._move_to(snapshot.newest_or_empty(self.store))
+        return self.reload()
+
+    def _check_before_first_write(self, table: TableInfo | None) -> None:
+        if self._may_write:
+            return
+        owner = self.state.table or table
+        if owner is None:
+            return  # there is no log, and none is to be made: whoever asked is told so
+        claim(self.store, owner.uri, has_log=self.newest.number >= 0)
+        probe(self.store)
         snapshot.check_no_gap(self.store, self.newest)
         self._may_write = True
 

@@ -39,6 +39,7 @@ SHOWN_OF_INDEXES = (
     "bytes",
     "refreshed_at",
     "operations",
+    "problem",
 )
 """The fields of `IndexInfo` that tables for people have."""
 NOT_SHOWN = ("reading", "tree")
@@ -68,6 +69,8 @@ class IndexInfo:
     """Older versions that are kept for queries of older versions of the table."""
     kept_bytes: int = 0
     """Of these; `bytes` does not count them."""
+    problem: str = ""
+    """Why it can no longer be refreshed (a column of it was dropped, say), as the last refresh found; empty if it can."""
 
     def _repr_html_(self) -> str:
         told = {name: value for name, value in self.properties.items() if name not in NOT_SHOWN}
@@ -145,6 +148,7 @@ def _index(index: IndexState, state: TableState, listed: FileIds, unregistered: 
         operations=tuple(_under_way(o) for o in state.operations_on((index.name,))),
         kept_versions=len(index.kept),
         kept_bytes=sum(version.bytes for version in index.kept),
+        problem=index.problem,
     )
 
 
@@ -198,6 +202,7 @@ def _changed(change: IndexChanged) -> str:
         _count(len(change.cover), "file") + " more covered" if change.cover else "",
         _count(len(change.revive), "file") + " covered again" if change.revive else "",
         _count(len(change.uncover), "file") + " less covered" if change.uncover else "",
+        f"cannot be refreshed: {change.problem}" if change.problem else "",
     ]
     return f"index {change.name}: {', '.join(p for p in parts if p) or 'nothing to do'}"
 

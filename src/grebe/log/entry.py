@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from grebe.files import FileIds
+from grebe.formats.recorded import properties_without_secrets, without_secrets
 
 FORMAT = 1
 """Version of everything under a table's `_grebe` folder. A reader that meets a higher one uses no index."""
@@ -43,6 +44,10 @@ class TableInfo:
     source: str
     reading: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # Whoever wrote the log: what it says of options is neither shown nor written again unless it belongs there.
+        object.__setattr__(self, "reading", without_secrets(self.reading))
+
 
 @dataclass(frozen=True, slots=True)
 class IndexSpec:
@@ -51,6 +56,9 @@ class IndexSpec:
     kind: str
     columns: tuple[str, ...]
     properties: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "properties", properties_without_secrets(self.properties))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +209,14 @@ class IndexChanged(Change):
     """What of replaced content stays. None: what stays already, and no more."""
     seconds: float = 0.0
     """What it took to write."""
+    columns: tuple[str, ...] | None = None
+    """Of the spec, where they are spelled otherwise from now on."""
+    problem: str | None = None
+    """Why the index cannot be refreshed any more; empty: it can again. None: as before."""
+
+    def __post_init__(self) -> None:
+        if self.properties is not None:
+            object.__setattr__(self, "properties", properties_without_secrets(self.properties))
 
 
 @dataclass(frozen=True, slots=True)

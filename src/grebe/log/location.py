@@ -32,6 +32,11 @@ def places(path: str, root: str | None = None) -> list[str]:
         path = parent
 
 
+def parent_of(uri: str) -> str | None:
+    """Return the folder above, or None at the root of a store."""
+    return _split(uri)[0]
+
+
 def _split(uri: str) -> tuple[str | None, str]:
     """Parent and name; no parent at the root of a store."""
     start = uri.index("://") + 3

@@ -1,7 +1,9 @@
 """Where things lie below a table's `_grebe` folder."""
 
 import re
+from functools import lru_cache
 
+MARKER = "grebe.json"
 LOG = "log"
 HINT = "log/latest.json.gz"
 _ENTRY = re.compile(r"log/(\d{20})\.json")
@@ -45,3 +47,81 @@ def heartbeat_path(operation: str) -> str:
 
 def judge_path(unique: str) -> str:
     return f"alive/judge-{unique}"
+
+
+_ID = "[0-9a-f]{32}"
+_FOLDER = rf"data/\w[\w.-]{{0,99}}/(?P<version>\d+)-(?P<operation>{_ID})"
+_INDEX_NAME = re.compile(r"\w[\w.-]{0,99}")
+# No part is hidden, leads upwards, is escaped, or has a sign by which Hadoop would look for other files.
+_PART = r"\w[\w.=+,@~ -]{0,254}"
+_IN_FOLDER = re.compile(_PART)
+_OF_CONTENT = re.compile(rf"data/\w[\w.-]{{0,99}}(?:/{_PART}){{0,7}}")
+_SEGMENT = re.compile(rf"files/(\d{{10}})-(\d{{1,10}})-{_ID}\.files", re.ASCII)
+_OPERATION_ID = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
+_REMOVABLE = re.compile(
+    rf"{_FOLDER}/(?:[^/]+\.gix|\.[^/]+\.gix\.crc|_temporary/.+)"
+    rf"|files/\d{{10}}-\d+-{_ID}\.files|alive/(?:judge-)?{_ID}|probe-{_ID}"
+)
+_DRAFT = re.compile(rf"(?:[^/]+/)*\.{_ID}\.grebe-draft|\.grebe-drafts/{_ID}")
+_CONTENT_FOLDER = re.compile(rf"data/\w[\w.-]{{0,99}}|{_FOLDER}(?:/_temporary(?:/.+)?)?")
+_WORKLOAD = re.compile(rf"workload/(?:\d{{15}}-\d{{15}}-{_ID}(?:-merged)?\.gix|statistics\.gix|key)")
+
+
+def is_removable(path: str) -> bool:
+    """Tell whether a path has exactly the shape of an object that Grebe writes and vacuum may remove."""
+    return _REMOVABLE.fullmatch(path) is not None
+
+
+def is_draft(path: str) -> bool:
+    """Tell whether a path has exactly the shape of a draft, from which a store makes an object in one step."""
+    return _DRAFT.fullmatch(path) is not None
+
+
+def owner_of_folder(path: str) -> str | None:
+    """Return the operation that a folder for content belongs to, empty for that of an index, or None for other folders."""
+    found = _CONTENT_FOLDER.fullmatch(path)
+    return (found["operation"] or "") if found else None
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether a path has exactly the shape of an object that Grebe writes."""
+    return path in (MARKER, HINT) or is_of_log(path) or is_removable(path) or _WORKLOAD.fullmatch(path) is not None
+
+
+def operation_of(path: str) -> tuple[int, str] | None:
+    """Return the version and the id of the operation that wrote an object of an index, or None for other objects."""
+    found = _REMOVABLE.fullmatch(path)
+    return (int(found["version"]), found["operation"]) if found and found["operation"] else None
+
+
+def is_index_name(name: str) -> bool:
+    """Tell whether an index may have this name, which becomes the name of a folder."""
+    return _INDEX_NAME.fullmatch(name) is not None
+
+
+def is_content(path: str) -> bool:
+    """Tell whether a path can only name an object below the folder of an index."""
+    folder, _, name = path.rpartition("/")
+    return _IN_FOLDER.fullmatch(name) is not None and _is_content_folder(folder)
+
+
+@lru_cache(maxsize=1024)
+def _is_content_folder(folder: str) -> bool:
+    """An index has many objects in few folders."""
+    return _OF_CONTENT.fullmatch(folder) is not None
+
+
+def is_segment(path: str) -> bool:
+    """Tell whether a path has the shape of a list of files."""
+    return _SEGMENT.fullmatch(path) is not None
+
+
+def is_segment_of(path: str, first_id: int, count: int) -> bool:
+    """Tell whether a path is that of the list of exactly these files."""
+    found = _SEGMENT.fullmatch(path)
+    return found is not None and (int(found[1]), int(found[2])) == (first_id, count)
+
+
+def is_operation_id(text: str) -> bool:
+    """Tell whether a text can be the id of an operation, which becomes the name of its heartbeat."""
+    return _OPERATION_ID.fullmatch(text) is not None

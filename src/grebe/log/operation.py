@@ -11,13 +11,21 @@ If somebody else ends it (`cancel`), its next heartbeat notices, and what it doe
 import logging
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
 from grebe import telemetry
-from grebe.errors import Conflict, GrebeError, IndexExists, IndexNotFound, InvalidConfig, InvalidIndex, WrongState
+from grebe.errors import (
+    Conflict,
+    GrebeError,
+    IndexExists,
+    IndexNotFound,
+    InvalidConfig,
+    InvalidIndex,
+    StoreRefused,
+    WrongState,
+)
 from grebe.log import names
 from grebe.log.budget import require_room, require_within
 from grebe.log.commit import Log, Proposal
@@ -31,12 +39,11 @@ from grebe.log.entry import (
     Purpose,
     Verb,
 )
-from grebe.log.liveness import Heartbeat, the_dead
+from grebe.log.liveness import Heartbeat, begins_here, ended_here, the_dead
 from grebe.log.snapshot import Snapshot, read_on
 from grebe.log.states import ACTIVE, DELETED, Operation, TableState, may_run_together
 
 _logger = logging.getLogger("grebe.log")
-_NAME = re.compile(r"\w[\w.-]{0,99}")
 
 
 class Running:
@@ -48,6 +55,7 @@ class Running:
         self._operation = operation
         self._ended = False
         self._committing = False
+        self._may_be_committed = False
         self._stops: list[Callable[[], None]] = []
         self._pid = os.getpid()
         self._heartbeat = heartbeat
@@ -65,6 +73,12 @@ class Running:
     def folder(self, index: str) -> str:
         """Where this operation, and no other, may write content of that index."""
         return names.version_folder(index, self.version, self.id)
+
+    @property
+    def has_surely_failed(self) -> bool:
+        """Tell, of an operation that did not succeed, whether the log does not hold its changes and never will: then nobody needs
+        what it wrote."""
+        return not self._may_be_committed and os.getpid() == self._pid  # a forked child does not own its parent's
 
     @contextmanager
     def stopped_by(self, stop: Callable[[], None]) -> Iterator[None]:
@@ -94,7 +108,12 @@ class Running:
             require_within(self._operation.purpose, state, proposed)
             return (*proposed, OperationEnded(self.id, committed=True))
 
-        made = self._log.commit(f"{self._operation.verb} commit", changes)
+        self._may_be_committed = True
+        try:
+            made = self._log.commit(f"{self._operation.verb} commit", changes)
+        except (Conflict, StoreRefused, WrongState):
+            self._may_be_committed = False  # each of them says that nothing was written
+            raise
         self._finish()
         return made
 
@@ -139,6 +158,8 @@ class Running:
 
     def _finish(self) -> None:
         self._ended = True
+        if os.getpid() == self._pid:
+            ended_here(self.id)
         self._heartbeat.stop()
 
     def __enter__(self) -> "Running":
@@ -147,14 +168,26 @@ class Running:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        reason = error.code if isinstance(error, GrebeError) else type(error).__name__
         try:
-            self.rollback("left without a commit" if error is None else reason)
+            self.rollback(_reason(error))
         except GrebeError as problem:
             if error is None:
                 raise
             # The first error is the one to show.
             telemetry.event(_logger, logging.WARNING, "rollback_failed", operation=self.id, code=problem.code)
+
+
+def _reason(error: BaseException | None) -> str:
+    """Say in the history why an operation was given up, without any value of the data."""
+    match error:
+        case None:
+            return "left without a commit"
+        case GrebeError():
+            return error.code
+        case KeyboardInterrupt():
+            return "cancelled by the user"
+        case _:
+            return type(error).__name__
 
 
 def begin(
@@ -179,9 +212,11 @@ def begin(
     )
     heartbeat = Heartbeat(log.store, begun.id, heartbeat_seconds, log.clock)
     heartbeat.start()
+    begins_here(begun.id)
     try:
         made = log.commit(f"{verb} begin", _beginning(log, begun, replace))
     except BaseException:
+        ended_here(begun.id)
         heartbeat.stop()
         raise
     return Running(log, made, made.state.operations[begun.id], heartbeat)
@@ -253,7 +288,7 @@ def _may_create(state: TableState, begun: OperationBegun, replace: bool) -> None
     coming = [name for o in state.operations.values() if o.verb is Verb.CREATE for name in o.indexes]
     by_folded = {name.casefold(): name for name in [*coming, *state.indexes]}
     for name in begun.indexes:
-        if not _NAME.fullmatch(name):
+        if not names.is_index_name(name):
             raise InvalidIndex(
                 f"{name!r} cannot be the name of an index: it becomes the name of a folder. Take up to 100 letters, digits and "
                 "_ . - with a letter, a digit or _ first.",

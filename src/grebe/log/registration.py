@@ -11,6 +11,7 @@ import pyarrow as pa
 from grebe.errors import CorruptLog, SourceChanged
 from grebe.files import FileList, RegisteredFiles, decode, encode
 from grebe.log import names
+from grebe.log.codec import NEXT_STEP
 from grebe.log.commit import Log
 from grebe.log.entry import Change, FilesRegistered, Segment, SegmentsMerged
 from grebe.log.snapshot import newest_or_empty
@@ -92,8 +93,7 @@ class Registry:
         except ObjectMissing as missing:
             if segment in newest_or_empty(self._log.store).state.segments:
                 raise CorruptLog(
-                    f"{where} is missing. Bring it back from a backup, or remove the table's folder under _grebe and create "
-                    "the indexes anew: no data of the table is in it.",
+                    f"{where} is missing. {NEXT_STEP}",
                     detail="FILE_LIST",
                 ) from missing
             raise SourceChanged(
@@ -101,7 +101,7 @@ class Registry:
                 detail="FILE_LIST",
             ) from missing
         if len(files) != segment.count or files.next_id != segment.first_id + segment.count:
-            raise CorruptLog(f"{where} does not hold the files that the log says", detail="FILE_LIST")
+            raise CorruptLog(f"{where} does not hold the files that the log says. {NEXT_STEP}", detail="FILE_LIST")
         return files
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from grebe import telemetry
 from grebe.errors import CorruptLog, TableNotFound
-from grebe.log import codec, names
+from grebe.log import codec, invariants, names
 from grebe.log.entry import Entry
 from grebe.log.states import Impossible, TableState, apply
 from grebe.store.protocol import ObjectMissing, Store
@@ -37,9 +37,17 @@ class Snapshot:
                 detail="CHAIN",
             )
         try:
-            return Snapshot(entry.number, digest, apply(self.state, entry))
+            after = apply(self.state, entry)
         except Impossible as problem:
-            raise CorruptLog(f"{where} cannot follow entry {self.number}: {problem}", detail="HISTORY") from problem
+            raise CorruptLog(
+                f"{where} cannot follow entry {self.number}: {problem}. {codec.NEXT_STEP}", detail="HISTORY"
+            ) from problem
+        if problems := invariants.broken_by(entry, after):
+            raise CorruptLog(
+                f"{where} is no entry that Grebe wrote: {'; '.join(problems[:3])}. {codec.NEXT_STEP}",
+                detail="INVARIANT",
+            )
+        return Snapshot(entry.number, digest, after)
 
 
 def newest(store: Store) -> Snapshot:
@@ -105,13 +113,37 @@ def read_entry(store: Store, number: int) -> tuple[Entry, str] | None:
 
 
 def history(store: Store, newest_number: int, limit: int | None = None) -> Iterator[Entry]:
-    """The last `limit` entries (all, if None) up to `newest_number`, oldest first."""
-    first = 0 if limit is None else max(0, newest_number + 1 - limit)
-    for number in range(first, newest_number + 1):
+    """The last `limit` entries (all, if None) up to `newest_number`, oldest first. Those that vacuum removed are left out."""
+    number = 0 if limit is None else max(0, newest_number + 1 - limit)
+    while number <= newest_number:
         found = read_entry(store, number)
         if found is None:
-            raise gap(store, number)
+            number = _first_after_removed(store, number, newest_number)
+            continue
         yield found[0]
+        number += 1
+
+
+def _first_after_removed(store: Store, missing: int, newest_number: int) -> int:
+    """Return the number behind the last missing entry. Raises `CorruptLog` where no checkpoint stands in for the missing ones."""
+    listed = [info.path for info in store.list(names.LOG)]
+    there = {number for number in map(names.entry_number, listed) if number is not None}
+    first = newest_number
+    while first - 1 in there:
+        first -= 1
+    if first <= missing or newest_number not in there:
+        raise gap(store, missing)  # it is there after all, or everything is being removed
+    if not any(
+        is_sound_checkpoint(store, n) for n in map(names.checkpoint_number, listed) if n is not None and n >= first
+    ):
+        raise gap(store, first - 1)
+    return first
+
+
+def is_sound_checkpoint(store: Store, number: int) -> bool:
+    """Tell whether the log can be read from this checkpoint on: it is whole, and the log holds the entry that it names."""
+    found = _read_state(store, names.checkpoint_path(number))
+    return found is not None and found.number == number and holds(store, found)
 
 
 def check_no_gap(store: Store, snapshot: Snapshot) -> None:

@@ -102,6 +102,8 @@ class IndexState:
     """What building it took, where that was predicted."""
     upkeep_seconds: float = 0.0
     """What was spent on it since."""
+    problem: str = ""
+    """Why it cannot be refreshed any more, as the last refresh found; empty if it can."""
 
     @property
     def held(self) -> FileIds:
@@ -253,6 +255,8 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
     spec = index.spec
     if change.properties is not None:
         spec = replace(spec, properties={**spec.properties, **change.properties})
+    if change.columns is not None:
+        spec = replace(spec, columns=change.columns)
     after = replace(
         index,
         spec=spec,
@@ -263,6 +267,7 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
         table_version=index.table_version if change.table_version is None else change.table_version,
         refreshed_ms=entry.at_ms if change.table_version is not None else index.refreshed_ms,
         upkeep_seconds=index.upkeep_seconds + change.seconds,
+        problem=index.problem if change.problem is None else change.problem,
     )
     after = replace(after, kept=_kept(index, after, change.keep, entry.number))
     out_of_use = tuple(sorted(index.paths - after.paths))

@@ -4,7 +4,7 @@ Files that no index covers are read as a whole. So the rows are always those of 
 that takes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from grebe.errors import GrebeError
+from grebe.errors import GrebeError, SourceChanged
 from grebe.files import FileList
 from grebe.formats import DataFile, Reading
 from grebe.formats.byte_cache import ByteCache
+from grebe.formats.protocol import BYTE_SPAN
 from grebe.indexes.kind import Pruner
 from grebe.indexes.reading import Reader, side_by_side
 from grebe.lookup.answer import Answer, FileAnswer, Found, Numbers
@@ -26,7 +27,7 @@ from grebe.lookup.memory import FileMemory
 from grebe.lookup.pin.pins import Held, Pins, PinsSeen, State
 from grebe.lookup.telling import Teller
 from grebe.planner.observing import HearsLookups
-from grebe.planner.reasons import Code, Reason
+from grebe.planner.reasons import Code, Reason, unless_not_refreshable
 from grebe.predicate.about import about
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.bind import bind
@@ -53,6 +54,8 @@ class Snapshot:
     """Why other indexes of the table cannot help, whatever is asked."""
     older: Mapping[str, int] = field(default_factory=dict)
     """Indexes of which an older version is used, and which."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """Why some of the indexes can no longer be refreshed."""
 
 
 class Engine:
@@ -74,7 +77,8 @@ class Engine:
         self._cache = cache
         self.local = snapshot.source.uri.startswith("file:")
         self._data_files: Sequence[DataFile] = snapshot.source.data_files(snapshot.files)
-        self._modified: list[int] = snapshot.files.table["modified_ms"].to_pylist()
+        facts = (snapshot.files.table[name].to_pylist() for name in ("modified_ms", "etag", "tag"))
+        self._identities: list[tuple[Hashable, ...]] = list(zip(*facts, strict=True))
         self._partitions = snapshot.source.partition_values(snapshot.files, snapshot.reading)
         self._pruners: dict[str, Pruner] = {}
         self._read_differently: list[Reason] = []
@@ -100,6 +104,15 @@ class Engine:
     def deleted(self) -> Deleted:
         """Rows that files still have and the table has not. Known only once rows are read."""
         return self.snapshot.source.deleted(self.snapshot.files)
+
+    @property
+    def whole_records(self) -> bool:
+        """Whether all columns of a record lie together, so that one more costs nothing to read."""
+        return self.snapshot.source.format.locator == BYTE_SPAN
+
+    def changed(self, place: int) -> SourceChanged:
+        """Tell that a file is no longer what it was when the table was opened."""
+        return self._data_files[place].changed()
 
     def type_of(self, column: str) -> Type | None:
         """Of a column or field, by its name in any case; None if there is none."""
@@ -144,6 +157,7 @@ class Engine:
             *self._read_differently,
             *not_used(self._finder, self._pruners, found.used, predicate, reader),
         ]
+        reasons = [unless_not_refreshable(one, self.snapshot.problems.get(one.index, "")) for one in reasons]
         chosen = {name: why for name in found.used if (why := self._pruners[name].chosen)}
         older = {name: self.snapshot.older[name] for name in found.used if name in self.snapshot.older}
         pinned = int(self._pinned.held(predicate, ()).places.sum())
@@ -362,7 +376,7 @@ class Engine:
         format, reading = self.snapshot.source.format, self.snapshot.reading
         file = self._data_files[place]
         own = [column.name for column in reading.file_columns if column.name in names]
-        memory = FileMemory(self._cache, self._modified[place], lambda: maps.get(int(self.snapshot.ids[place])))
+        memory = FileMemory(self._cache, self._identities[place], lambda: maps.get(int(self.snapshot.ids[place])))
         located = records.combine_chunks().to_batches()[0] if len(records) else None
         if located is None:
             return []

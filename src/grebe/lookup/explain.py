@@ -103,13 +103,15 @@ def not_used(
             continue
         if name in finder.set_aside:
             yield Reason(Code.SET_ASIDE, name, {"why": finder.set_aside[name]})
-        elif not pruner.helps(predicate):
+        elif not finder.ask(pruner, lambda own: own.helps(predicate)):
             yield Reason(Code.NO_FIRST_INDEXED_COL_COND, name, {"column": ".".join(next(iter(pruner.columns)))})
         elif used:
             yield Reason(Code.ANOTHER_INDEX_APPLIED, name, {"applied": used[0]})
         else:
-            hits = pruner.hits(predicate, reader)
-            if is_much(hits, pruner):
+            hits = finder.ask(pruner, lambda own: own.hits(predicate, reader))
+            if hits is None:
+                yield Reason(Code.SET_ASIDE, name, {"why": finder.set_aside[name]})
+            elif is_much(hits, pruner):
                 yield Reason(Code.TOO_MANY_ROWS, name, {"rows": hits.likely})
             else:
                 yield Reason(Code.NO_COMMON_FILES, name, {})

@@ -1,21 +1,24 @@
 """Which files and records can make a predicate true, by the indexes that know: one of them, or several for the parts of an OR."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from grebe import telemetry
-from grebe.errors import GrebeError
+from grebe.errors import CorruptIndex, GrebeError
 from grebe.files import FileIds
+from grebe.files.untrusted import decoding
 from grebe.indexes.kind import Entries, Hits, Pruner
 from grebe.indexes.reading import Reader
 from grebe.lookup.answer import Found, Numbers
 from grebe.predicate.tree import FALSE, TRUE, Or, Predicate, columns_of
 
 _logger = logging.getLogger("grebe.lookup")
+T = TypeVar("T")
 NOWHERE = -1
 _MOST_SHARE = 16
 """Where more than one row in so many may match, reading all of them is the shorter way."""
@@ -63,22 +66,28 @@ class Finder:
         return (
             one
             for one in self.pruners
-            if one.by_file == by_file and one.name not in self.set_aside and one.helps(predicate)
+            if one.name not in self.set_aside
+            and self.ask(one, lambda own: own.by_file == by_file and own.helps(predicate))
         )
+
+    def ask(self, pruner: Pruner, question: Callable[[Pruner], T]) -> T | None:
+        """The answer of an index; None if it has none, since it is damaged: it is set aside then. Whatever goes wrong in it is its
+        fault: the answer is right all the same, by another index or by scanning."""
+        try:
+            with decoding(lambda why: CorruptIndex(f"index {pruner.name} cannot be asked: {why}", detail="SPEC")):
+                return question(pruner)
+        except GrebeError as problem:
+            self.warn(pruner, problem)
+            return None
 
     def certain(self, predicate: Predicate, reader: Reader) -> dict[int, int]:
         """Places of files of which every row matches, and how many rows they have."""
         known: dict[int, int] = {}
         for pruner in self.pruners:
-            asked = pruner.by_file and pruner.name not in self.set_aside
-            if not asked or not (predicate == TRUE or pruner.helps(predicate)):
+            if pruner.name in self.set_aside:
                 continue
-            try:
-                files, rows = pruner.certain(predicate, reader)
-            except GrebeError as problem:
-                self.warn(pruner, problem)
-                continue
-            for file, count in zip(files.tolist(), rows.tolist(), strict=True):
+            told = self.ask(pruner, lambda own: _certain(own, predicate, reader))
+            for file, count in told or ():
                 if file in self._places:
                     known[self._places[file]] = count
         return known
@@ -88,10 +97,8 @@ class Finder:
         known, kept = found.known.copy(), np.ones(len(self.ids), np.bool_)
         left_out = dict(found.left_out)
         for pruner in self.usable(predicate, by_file=True):
-            try:
-                having = pruner.hits(predicate, reader).entries(reader).files
-            except GrebeError as problem:
-                self.warn(pruner, problem)
+            having = self.ask(pruner, lambda own: own.hits(predicate, reader).entries(reader).files)
+            if having is None:
                 continue
             own = pruner.covered.contains(self.ids) & (self.ids != NOWHERE)
             without = own & ~np.isin(self.ids, having)
@@ -108,12 +115,10 @@ class Finder:
             pruner, hits = best
             if is_much(hits, pruner):
                 return None
-            try:
-                return [_Part(hits.entries(reader), pruner.covered, (pruner.name,))]
-            except GrebeError as problem:
-                # A file of the index is gone or damaged: the answer is right all the same, by another index or by scanning.
-                self.warn(pruner, problem)
-                return self._parts(predicate, reader)
+            entries = self.ask(pruner, lambda _: hits.entries(reader))
+            return (
+                self._parts(predicate, reader) if entries is None else [_Part(entries, pruner.covered, (pruner.name,))]
+            )
         if isinstance(predicate, Or):
             below = [self._parts(one, reader) for one in predicate.predicates]
             if None not in below:
@@ -124,10 +129,8 @@ class Finder:
         """The index that reads least; each column more that it knows is taken to rule out most of the rest."""
         best: tuple[float, Pruner, Hits] | None = None
         for pruner in self.usable(predicate):
-            try:
-                hits = pruner.hits(predicate, reader)
-            except GrebeError as problem:
-                self.warn(pruner, problem)
+            hits = self.ask(pruner, lambda own: own.hits(predicate, reader))
+            if hits is None:
                 continue
             known = sum(path in pruner.columns for path in columns_of(predicate))
             weight = (hits.likely or 0) / _RULED_OUT**known
@@ -190,6 +193,13 @@ class Finder:
             telemetry.event(
                 _logger, logging.WARNING, "index_set_aside", index=index.name, code=problem.code, why=str(problem)
             )
+
+
+def _certain(pruner: Pruner, predicate: Predicate, reader: Reader) -> list[tuple[int, int]]:
+    if not pruner.by_file or not (predicate == TRUE or pruner.helps(predicate)):
+        return []
+    files, rows = pruner.certain(predicate, reader)
+    return list(zip(files.tolist(), rows.tolist(), strict=True))
 
 
 def _in_order(records: pa.Table, rows: Numbers) -> tuple[pa.Table, Numbers]:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from grebe import telemetry
-from grebe.errors import GrebeError
+from grebe.errors import CorruptIndex, GrebeError
 from grebe.files import FileIds
+from grebe.files.untrusted import decoding
 from grebe.formats import Reading
 from grebe.indexes.kind import Pruner
 from grebe.indexes.registry import kind_named
@@ -24,6 +25,13 @@ class Usable:
     unused: tuple[Reason, ...] = ()
     older: Mapping[str, int] = field(default_factory=dict)
     """Indexes of which an older version is used, as it knows files that the current one does not; and which version that is."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """Why some of the indexes can no longer be refreshed."""
+
+    @property
+    def told(self) -> tuple[tuple[Reason, ...], Mapping[str, int], Mapping[str, str]]:
+        """What is said of them besides, in the order of `Snapshot`."""
+        return self.unused, self.older, self.problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,8 @@ def usable(state: TableState, store: Store, listed: Listed | None = None) -> Usa
         found.append(made)
         if version is not index:
             older[index.name] = version.version
-    return Usable(tuple(found), tuple(unused), older)
+    problems = {index.name: index.problem for index in state.indexes.values() if index.problem}
+    return Usable(tuple(found), tuple(unused), older, problems)
 
 
 def _chosen(index: IndexState, store: Store, listed: Listed | None) -> tuple[IndexState, Pruner | Reason]:
@@ -84,7 +93,12 @@ def _by_knowledge(index: IndexState, listed: Listed | None) -> list[IndexState]:
 
 def _opened(index: IndexState, store: Store) -> Pruner | Reason:
     try:
-        made = kind_named(index.spec.kind).pruner_of(index, store)
+        with decoding(
+            lambda why: CorruptIndex(f"what the log says of {index.name} does not fit: {why}", detail="SPEC")
+        ):
+            made = kind_named(index.spec.kind).pruner_of(index, store)
+            if made is not None:
+                _ = made.columns, made.reading, made.covered  # what the log says of it is read only then
     except GrebeError as problem:
         telemetry.event(_logger, logging.WARNING, "index_set_aside", index=index.name, code=problem.code)
         return Reason(Code.SET_ASIDE, index.name, {"why": problem.code})

@@ -13,10 +13,11 @@ _VERY_OFTEN = 64
 
 @dataclass(frozen=True, slots=True)
 class FileMemory:
-    """Of one file, which changed last at `modified_ms`."""
+    """Of one file in one state: what was read of another state is never found."""
 
     cache: ByteCache
-    modified_ms: int
+    identity: tuple[Hashable, ...]
+    """What tells it from others of its name and size."""
     kept: Callable[[], Any]
     """What an index knows of it; None: nothing."""
 
@@ -37,4 +38,4 @@ class FileMemory:
         return asked > 1 and (self.cache.has_room(nbytes) or asked % _VERY_OFTEN == 0)
 
     def _key(self, file: DataFile, what: Hashable) -> Hashable:
-        return ("data", file.uri, file.size, self.modified_ms, what)
+        return ("data", file.uri, file.size, self.identity, what)

@@ -3,6 +3,7 @@
 Nothing here is visible to anybody until the caller commits it.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from grebe import telemetry
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
 from grebe.indexes.content.maps import NAME as MAPS
@@ -26,15 +28,20 @@ from grebe.maintenance.maps import TableMaps
 from grebe.maintenance.rows import IndexRows, TableRows
 from grebe.maintenance.runs import Older
 from grebe.sources import Source, settled_files
+from grebe.spark.ambiguous import ambiguous_files
 from grebe.spark.content import write_content
 from grebe.spark.jobs import jobs_of
 from grebe.spark.source import SparkSource
-from grebe.spark.stores import store_for
+from grebe.spark.stores import table_store_for
 from grebe.spark.views import require_unchanged
+from grebe.store.access import keeper_of
+from grebe.store.local import local_info
+from grebe.store.protocol import ObjectInfo
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOGGER = logging.getLogger(__name__)
 _AT_ONCE = 2
 _LOOKED_AT_ONE_BY_ONE = 1_000
 
@@ -87,9 +94,11 @@ def settled(source: SparkSource, log: Log, running: Running) -> Files:
 def build(
     source: SparkSource, log: Log, running: Running, planned: Mapping[str, Planned], of: Files
 ) -> dict[str, Built]:
-    """Of just these files. Raises `SourceChanged` if one of them changes meanwhile."""
+    """Of just these files, but for those whose values depend on the columns of a query. Raises `SourceChanged` if one of them
+    changes meanwhile."""
+    of = _unambiguous(source, log, running, of)
     columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
-    store = store_for(source.session, source.uri)
+    store = table_store_for(source.session, source.uri)
     doing = spark_errors(f"building {', '.join(planned)}", log.store.uri)
     with (
         doing,
@@ -113,6 +122,22 @@ def build(
     return {name: built for name, (built, _) in made.items()}
 
 
+def _unambiguous(source: SparkSource, log: Log, running: Running, of: Files) -> Files:
+    with spark_errors("checking how records parse", log.store.uri), jobs_of(source.session, running.id):
+        ambiguous = ambiguous_files(source, of.files, of.ids)
+    if not ambiguous:
+        return of
+    telemetry.event(
+        _LOGGER,
+        logging.WARNING,
+        "files_ambiguous",
+        table=source.uri,
+        format=source.reading.format,
+        files=len(ambiguous),
+    )
+    return of.only(of.covered - ambiguous)
+
+
 def _written(
     name: str, planned: Planned, rows: IndexRows, maps: TableMaps, log: Log, running: Running
 ) -> tuple[IndexSpec, tuple[ContentFile, ...]]:
@@ -122,7 +147,14 @@ def _written(
         arranged = planned.kind.arranged(planned.spec, rows)
         if arranged.maps:
             maps.begin()
+        keeper = keeper_of(log.store)
+        if (
+            keeper is not None
+        ):  # nobody gets below this folder who may not read the table, also while Spark writes to it
+            keeper.make_folder(folder)
         write_content(arranged.frame, place, arranged.options)
+        if keeper is not None:
+            keeper.give_access(folder)
     spec = replace(planned.spec, properties={**planned.spec.properties, **arranged.properties})
     content = planned.kind.described(spec, folder, log.store)
     beside = maps.packed(planned.older.maps() if planned.older else {}) if arranged.maps else None
@@ -136,19 +168,18 @@ def _changed(source: SparkSource, files: FileList) -> FileList:
     """Those that are not as they were listed. A few of a disk are looked at one by one: the table may have very many."""
     if not source.uri.startswith("file:") or not source.settling_ms or len(files) > _LOOKED_AT_ONE_BY_ONE:
         return diff(files, source.files()).removed
-    listed = zip(
-        files.uris().to_pylist(), files.table["size"].to_pylist(), files.table["modified_ms"].to_pylist(), strict=True
-    )
-    return files.filter(np.array([_on_disk(uri) != (size, time) for uri, size, time in listed], np.bool_))
+    facts = (files.table[name].to_pylist() for name in ("size", "modified_ms", "etag"))
+    listed = (ObjectInfo(*each) for each in zip(files.uris().to_pylist(), *facts, strict=True))
+    return files.filter(np.array([not _is_on_disk(each) for each in listed], np.bool_))
 
 
-def _on_disk(uri: str) -> tuple[int, int] | None:
-    """Size, and time of the last change in ms, as Spark tells it."""
+def _is_on_disk(listed: ObjectInfo) -> bool:
+    """Return whether a file is there as Spark listed it."""
     try:
-        found = Path(uri.removeprefix("file://")).stat()
+        found = Path(listed.path.removeprefix("file://")).stat()
     except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns // 1_000_000
+        return False
+    return listed.is_same(local_info(listed.path, found))
 
 
 def _side_by_side(

@@ -40,10 +40,12 @@ def facts_of(files: FileList, reading: Reading, store: Store) -> Facts:
 
 
 def data_files(files: FileList, store: Store) -> list[DataFile]:
-    """Raises nothing for files elsewhere than below the root: the store will not find them."""
+    """Raises nothing for files elsewhere than below the root: the store will not find them. Files with an etag are read as they
+    were listed or not at all; others never change, or are listed again once they were read."""
+    facts = zip(*(files.table[name].to_pylist() for name in ("size", "modified_ms", "etag")), strict=True)
     return [
-        DataFile(store, path, size)
-        for path, size in zip(files.paths().to_pylist(), files.table["size"].to_pylist(), strict=True)
+        DataFile(store, path, size, None if etag is None else time, etag)
+        for path, (size, time, etag) in zip(files.paths().to_pylist(), facts, strict=True)
     ]
 
 

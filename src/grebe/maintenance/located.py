@@ -75,14 +75,22 @@ def record_reader(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint
     here = files.rebased(source.uri)
     sizes = files.table["size"].to_numpy()
     tasks = in_tasks(sizes, source.uri.startswith("file:"))
-    known = (pa.array(ids.astype(np.int32)), here.paths(), pa.array(sizes), pa.array(tasks))
+    times = files.table["modified_ms"] if source.settling_ms else pa.nulls(len(files), pa.int64())
+    known = (
+        pa.array(ids.astype(np.int32)),
+        here.paths(),
+        pa.array(sizes),
+        times,
+        files.table["etag"],
+        pa.array(tasks),
+    )
     if any("://" in path for path in here.paths().to_pylist()):
         raise Unsupported(
             f"{source.uri} keeps files elsewhere, where Grebe does not read by itself", detail="ELSEWHERE"
         )
     values = source.partition_values(files, tuple(column for column in columns if column.partition))
     listed = pa.table({**dict(zip(LISTED, known, strict=True)), **values})
-    return RecordReader(source.uri, options, source.reading, columns, listed)
+    return RecordReader(source.uri, options, source.reading, columns, listed, source.guard_decoders)
 
 
 def _run(source: SparkSource, reader: RecordReader) -> "DataFrame":

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from grebe.errors import Conflict, TableNotFound
+from grebe.errors import TableNotFound
 from grebe.files import canonical_uri
 from grebe.log import names
 from grebe.log.commit import Log
 from grebe.log.entry import TableInfo
 from grebe.log.location import below, beside
+from grebe.log.ownership import require_apart, require_owner
+from grebe.maintenance.surroundings import require_outside_tables
 from grebe.store.protocol import Store
 
 _AT_ONCE = 16
@@ -35,12 +37,7 @@ class Place:
                 log = Log(self.opener(uri)).open()
             except TableNotFound:
                 continue
-            if log.state.table is not None and log.state.table.uri != self.table:
-                raise Conflict(
-                    f"{uri} holds the indexes of another table ({log.state.table.uri}), not of {self.table}. Name another "
-                    "location=.",
-                    detail="OTHER_TABLE",
-                )
+            require_owner(uri, log.state.table.uri if log.state.table else None, self.table)
             return log
         return None
 
@@ -57,7 +54,14 @@ class Place:
 
     def made(self, table: TableInfo) -> Log:
         """The log, made if it is not there."""
-        return self.find() or Log(self.opener(self._candidates()[0])).create(table)
+        return self.find() or self._new(table)
+
+    def _new(self, table: TableInfo) -> Log:
+        location = self._candidates()[0]
+        if location != beside(self.table):  # that one lies beside its table, under a name that other engines pass over
+            require_apart(location, self.table)
+            require_outside_tables(location, self.opener)
+        return Log(self.opener(location)).create(table)
 
     def _candidates(self) -> list[str]:
         if self.location is not None:

@@ -60,9 +60,15 @@ def _carried_out(
         with begun() as running:
             told.begun(operation=running.id)
             folders += [running.folder(name) for name in names] if verb in _WRITING else []
-            with running.stopped_by(lambda: stop_jobs(running.id)):
-                proposed = _done(work, running)
-            made = running.commit(proposed)
+            try:
+                with running.stopped_by(lambda: stop_jobs(running.id)):
+                    proposed = _done(work, running)
+                made = running.commit(proposed)
+            except BaseException:
+                # Before the roll-back is written: on a full disk there is room for it only afterwards.
+                if running.has_surely_failed:
+                    _remove_all(log, folders)
+                raise
     except BaseException:
         _remove_unused(log, folders)
         raise
@@ -88,6 +94,22 @@ def _done(work: Work, running: Running) -> Proposal:
         raise
 
 
+def _remove_all(log: Log, folders: Sequence[str]) -> None:
+    """Remove the folders of an operation that did not commit: no entry names what lies there, and none will."""
+    try:
+        _remove(log, [one.path for folder in folders for one in log.store.list(folder)], folders)
+    except GrebeError as problem:
+        telemetry.event(_logger, logging.WARNING, "leftovers", code=problem.code, folders=folders)
+
+
+def _remove(log: Log, paths: Sequence[str], folders: Sequence[str]) -> None:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(log.store.delete, paths))
+    for folder in folders:
+        for below in log.store.folders(folder):
+            log.store.remove_folder(below.path)
+
+
 def _remove_unused(log: Log, folders: Sequence[str]) -> None:
     """Removes what lies in the folders and belongs to no index. Failing to is no failure of the verb: vacuum removes it later."""
     if not folders:
@@ -98,8 +120,7 @@ def _remove_unused(log: Log, folders: Sequence[str]) -> None:
             return  # it could not be rolled back, so it is not known yet how it ended
         used = {path for folder in folders for path in _content(state, folder)}
         unused = [o.path for folder in folders for o in log.store.list(folder) if o.path not in used]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(log.store.delete, unused))
+        _remove(log, unused, folders)
     except GrebeError as problem:
         telemetry.event(_logger, logging.WARNING, "leftovers", code=problem.code, folders=folders)
 

@@ -13,13 +13,13 @@ import pyarrow as pa
 from grebe.errors import GrebeError
 from grebe.formats import Column, DataFile, Format, Located, Reading, format_named
 from grebe.indexes.kind import FILE_COLUMN, locator_columns
-from grebe.store.opening import open_store
+from grebe.store.opening import open_table_store
 
 REFUSED_COLUMN = "_grebe_refused"
 """Why a file could not be read; NULL in every row of those that could."""
-PATH, SIZE, TASK = "_grebe_path", "_grebe_size", "_grebe_task"
-LISTED = (FILE_COLUMN, PATH, SIZE, TASK)
-"""What is known of each file before it is read: names that no column of a table has."""
+PATH, SIZE, TIME, ETAG, TASK = "_grebe_path", "_grebe_size", "_grebe_time", "_grebe_etag", "_grebe_task"
+LISTED = (FILE_COLUMN, PATH, SIZE, TIME, ETAG, TASK)
+"""What is known of each file before it is read: names that no column of a table has. No time where files never change."""
 # A task has this much to do. Opening a file takes as long as reading some of it: little of a disk, much over a network.
 _TASK_BYTES, _OPENING_BYTES, _OPENING_LOCAL_BYTES = 32 << 20, 1 << 20, 1 << 16
 _BATCH_ROWS = 64 * 1024
@@ -36,6 +36,7 @@ class RecordReader:
     columns: tuple[Column, ...]
     files: pa.Table
     """One row a file: `LISTED`, in the order of the tasks, and the values of the partition columns."""
+    guard_decoders: bool = True
 
     @property
     def tasks(self) -> int:
@@ -75,8 +76,9 @@ class RecordReader:
         yield from format.read(self.data_file(file), self.reading, own)
 
     def data_file(self, file: pa.RecordBatch) -> DataFile:
-        store = open_store(self.uri, self.storage_options)
-        return DataFile(store, file.column(PATH)[0].as_py(), file.column(SIZE)[0].as_py())
+        store = open_table_store(self.uri, self.storage_options)
+        listed = (file.column(name)[0].as_py() for name in (PATH, SIZE, TIME, ETAG))
+        return DataFile(store, *listed, guarded=self.guard_decoders)
 
     def _read_one(self, file: pa.RecordBatch, format: Format) -> Iterator[pa.RecordBatch]:
         for part in self._parts(file, format):

@@ -1,21 +1,37 @@
-"""Brings indexes up to the table as it is now: all that are named in one atomic commit."""
+"""Brings indexes up to the table as it is now: all that are named in one atomic commit.
 
-from collections.abc import Sequence
+An index that cannot be refreshed any more, since a column of it was dropped, say, is in nobody's way: the others are refreshed, and
+the same commit marks it with the reason.
+"""
 
-from grebe.errors import InvalidConfig
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grebe import telemetry
+from grebe.errors import GrebeError, InvalidConfig
 from grebe.indexes.registry import kind_of
 from grebe.log.commit import Log, Proposal
-from grebe.log.entry import NO_FILES, NO_PURPOSE, Change, IndexSpec, Keep, Purpose, TableSeen, Verb
+from grebe.log.entry import NO_FILES, NO_PURPOSE, Change, IndexChanged, IndexSpec, Keep, Purpose, TableSeen, Verb
 from grebe.log.operation import Running, of_indexes_still_there
 from grebe.log.states import ACTIVE, IndexState, TableState
 from grebe.maintenance.build import Files, Planned, settled
 from grebe.maintenance.create import planned_for
 from grebe.maintenance.operation import carry_out
 from grebe.maintenance.runs import Older, runs_of, to_merge
-from grebe.maintenance.steps import KEEP, Step, carried_out, from_scratch, kept_of
+from grebe.maintenance.steps import KEEP, OF_ONE_INDEX, Step, each_carried_out, from_scratch, kept_of
 from grebe.spark.source import SparkSource
 
 MODES = ("full", "incremental", "quick")
+_logger = logging.getLogger("grebe.maintenance")
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    names: list[str]
+    """Those that were looked at and are still there."""
+    failed: Mapping[str, GrebeError] = field(default_factory=dict)
+    """Why some of them cannot be refreshed."""
 
 
 def refresh(
@@ -26,21 +42,30 @@ def refresh(
     heartbeat_seconds: float = 60.0,
     keep: Keep = KEEP,
     purpose: Purpose = NO_PURPOSE,
-) -> list[str]:
-    """The names of the indexes that were refreshed: those named, or all in use. `keep`: older versions of them that stay, where the
-    table has older versions too."""
+) -> Refreshed:
+    """Refresh the indexes named, or all in use. `keep`: older versions of them that stay, where the table has older versions
+    too."""
     require_mode(mode)
     before = log.reload().state
     wanted = list(names) or sorted(name for name, index in before.indexes.items() if index.state == ACTIVE)
     if not wanted:
-        return []
+        return Refreshed([])
+    failed: dict[str, GrebeError] = {}
 
     def work(running: Running) -> Proposal:
         state = log.reload().state  # after the begin entry: from here on nobody else replaces these indexes unnoticed
         files = settled(source, log, running)
-        steps = [_step(source, log, state.indexes[name], files, mode) for name in wanted]
-        needed = [step for step in steps if step is not None]
-        changed = carried_out(source, log, running, needed, files, kept_of(state.table, keep))
+        needed: list[Step] = []
+        for name in wanted:
+            try:
+                step = _step(source, log, state.indexes[name], files, mode)
+            except OF_ONE_INDEX as problem:
+                failed[name] = problem
+                continue
+            needed += [step] if step is not None else []
+        changed, unbuilt = each_carried_out(source, log, running, needed, files, kept_of(state.table, keep))
+        failed.update(unbuilt)
+        changed += [_marked(state.indexes[name], running, problem) for name, problem in failed.items()]
 
         # Of all indexes: from now on this is what readers of snapshots see.
         seen = [] if names else [TableSeen(files.covered, source.version)]
@@ -51,7 +76,14 @@ def refresh(
         return changes
 
     made = carry_out(log, Verb.REFRESH, wanted, work, heartbeat_seconds=heartbeat_seconds, purpose=purpose)
-    return [name for name in wanted if name in made.state.indexes and made.state.indexes[name].state == ACTIVE]
+    still = [name for name in wanted if name in made.state.indexes and made.state.indexes[name].state == ACTIVE]
+    return Refreshed(still, failed)
+
+
+def _marked(index: IndexState, running: Running, problem: GrebeError) -> IndexChanged:
+    if index.problem != str(problem):  # each night's refresh finds the same again
+        telemetry.event(_logger, logging.WARNING, "index_not_refreshable", index=index.name, code=problem.code)
+    return IndexChanged(index.name, running.version, problem=str(problem))
 
 
 def require_mode(mode: str) -> None:
@@ -68,7 +100,7 @@ def _step(source: SparkSource, log: Log, index: IndexState, files: Files, mode: 
     new, back, gone = now - index.covered - index.dormant, now & index.dormant, index.covered - now
     if mode == "quick" or not new:
         # A version may have deleted rows, and no file.
-        stale = gone or back or index.table_version != source.version
+        stale = gone or back or index.problem or index.table_version != source.version
         return Step(index, None, files.only(NO_FILES), uncover=gone, revive=back) if stale else None
     runs = runs_of(index)
     appended = files.only(new)

@@ -23,6 +23,7 @@ from grebe.maintenance.create import planned_for
 from grebe.maintenance.failures import spark_errors
 from grebe.maintenance.operation import carry_out, observed
 from grebe.maintenance.runs import Older, Run, runs_of
+from grebe.maintenance.steps import OF_ONE_INDEX
 from grebe.maintenance.verify import verify
 from grebe.maintenance.verify_rows import compare, files_now, reads_alike, sound_runs
 from grebe.spark.source import SparkSource
@@ -67,7 +68,16 @@ def _faulty(source: SparkSource, log: Log, deep: bool) -> dict[str, list[Fault]]
         found += compare(source, log, state, found).findings
     active = [name for name, index in state.indexes.items() if index.state == ACTIVE]
     by_index = {name: [one for one in found if one.index == name] for name in active}
-    return {name: faults for name, faults in by_index.items() if faults}
+    return {name: faults for name, faults in by_index.items() if faults and _can_be_built(source, state.indexes[name])}
+
+
+def _can_be_built(source: SparkSource, index: IndexState) -> bool:
+    """One whose columns are gone is left as it is; `refresh` marks it with the reason."""
+    try:
+        planned_for(source, kind_of(index.name, index.spec))
+    except OF_ONE_INDEX:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

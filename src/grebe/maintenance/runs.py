@@ -5,14 +5,12 @@ not far smaller than it. Then every row is written again as often as the logarit
 as what is new.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grebe.files import FileIds
 from grebe.formats import KeepsMaps, format_named
-from grebe.indexes.columns import spark_schema
 from grebe.indexes.content.by_range import column
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.content.maps import NAME as MAPS
@@ -20,7 +18,7 @@ from grebe.indexes.content.maps import Maps
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.log.entry import ContentFile
 from grebe.log.states import IndexState
-from grebe.spark.stores import hadoop_uri
+from grebe.spark.content import read_content
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -83,11 +81,9 @@ class Older:
     def frame(self, session: "SparkSession", fields: Sequence[tuple[str, str]]) -> "DataFrame":
         """Of content with these columns: names, and types as Spark writes them."""
         from pyspark.sql import functions
-        from pyspark.sql.types import StructType
 
-        schema = StructType.fromJson(json.loads(json.dumps(spark_schema(fields))))
-        uris = [f"{self.store.uri}/{file.path}" for run in self.runs for file in run.files if file.rows]
-        frame = session.read.schema(schema).format("parquet").load([hadoop_uri(session, uri) for uri in uris])
+        files = [file for run in self.runs for file in run.files]
+        frame = read_content(session, self.index.name, self.store, files, fields)
         if not self.left_out:
             return frame
         gone = session.createDataFrame([(int(one),) for one in self.left_out.to_numpy()], f"{FILE_COLUMN} int")

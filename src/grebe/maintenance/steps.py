@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grebe.clock import SYSTEM
-from grebe.errors import Unsupported
+from grebe.errors import CorruptIndex, GrebeError, InvalidIndex, TableNotFound, Unsupported
 from grebe.files import FileIds
 from grebe.indexes.kind import LOCATORS_CHANGED
 from grebe.indexes.registry import kind_of
@@ -18,6 +18,10 @@ from grebe.spark.source import SparkSource
 
 KEEP = Keep(1)
 """Unless the settings `keep_versions` and `keep_bytes` say otherwise."""
+OF_ONE_INDEX = (InvalidIndex, Unsupported, CorruptIndex, TableNotFound)
+"""Errors of one index, whatever others do: a column is gone, a kind is not installed, another table of a view is not there."""
+_SPARK = GrebeError("", detail="SPARK").code
+_OF_WORKERS = "PythonException"
 _WITHOUT_VERSIONS = "plain"
 
 
@@ -62,6 +66,8 @@ class Step:
             properties=None if built is None else built.spec.properties,
             keep=keep,
             seconds=round(seconds, 3),
+            columns=None if built is None or built.spec.columns == self.index.spec.columns else built.spec.columns,
+            problem="" if self.refreshes and self.index.problem else None,
         )
 
 
@@ -83,9 +89,11 @@ def carried_out(
         since = SYSTEM.monotonic()
         try:
             built = _built(source, log, running, together)
-        except Unsupported as problem:
-            if problem.code != LOCATORS_CHANGED or files is None:
+        except GrebeError as problem:
+            if files is None or not _needs_rebuilding(problem, together):
                 raise
+            for one in together:
+                _clear(log, running.folder(one.index.name))
             together = [
                 from_scratch(one.index, planned_for(source, kind_of(one.index.name, one.index.spec)), files)
                 for one in together
@@ -96,6 +104,57 @@ def carried_out(
             step.change(built.get(step.index.name), running.version, source.version, keep, seconds) for step in together
         ]
     return changed
+
+
+def each_carried_out(
+    source: SparkSource,
+    log: Log,
+    running: Running,
+    steps: Sequence[Step],
+    files: Files,
+    keep: Keep | None = None,
+) -> tuple[list[IndexChanged], dict[str, GrebeError]]:
+    """As `carried_out`; an index that cannot be built does not keep the others from it. Gives the reasons of those. Raises where
+    none can be built, or where it is not a matter of single indexes."""
+    try:
+        return carried_out(source, log, running, steps, files, keep), {}
+    except GrebeError as problem:
+        if not _is_of_one_index(problem) or len(steps) < 2:
+            raise
+        first = problem
+    changed: list[IndexChanged] = []
+    failed: dict[str, GrebeError] = {}
+    for step in steps:
+        _clear(log, running.folder(step.index.name))
+        try:
+            changed += carried_out(source, log, running, [step], files, keep)
+        except GrebeError as problem:
+            if not _is_of_one_index(problem):
+                raise
+            failed[step.index.name] = problem
+    if not changed:
+        raise first
+    return changed, failed
+
+
+def _needs_rebuilding(problem: GrebeError, steps: Sequence[Step]) -> bool:
+    """Whether what an index remembers of older rows does not fit the new ones: their places are told otherwise, or the tree of a
+    layout fails over them in Spark's Python workers."""
+    if problem.code == LOCATORS_CHANGED:
+        return True
+    grown = any(step.planned is not None and step.planned.existing is not None for step in steps)
+    return grown and type(problem.__cause__).__name__ == _OF_WORKERS
+
+
+def _is_of_one_index(problem: GrebeError) -> bool:
+    """Spark does not say whose fault it is; whoever builds the indexes one by one finds out."""
+    return isinstance(problem, OF_ONE_INDEX) or problem.code == _SPARK
+
+
+def _clear(log: Log, folder: str) -> None:
+    """Remove what a build that failed has written."""
+    for found in log.store.list(folder):
+        log.store.delete(found.path)
 
 
 def _built(source: SparkSource, log: Log, running: Running, steps: Sequence[Step]) -> dict[str, Built]:

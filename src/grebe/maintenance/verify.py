@@ -3,10 +3,16 @@
 Whether the rows of the indexes are those of the table is another question: `verify_rows`.
 """
 
+import functools
+import operator
 from collections.abc import Iterator
 from dataclasses import replace
 
-from grebe.errors import CorruptLog, GrebeError, SourceChanged
+import pyarrow.compute as pc
+
+from grebe.errors import CorruptIndex, CorruptLog, GrebeError, SourceChanged
+from grebe.files import FileIds, FileList
+from grebe.files.untrusted import decoding
 from grebe.indexes.faults import Fault, Report, fault
 from grebe.indexes.registry import kind_named
 from grebe.log import invariants
@@ -33,6 +39,23 @@ def verify(log: Log, deep: bool = False) -> Report:
     return report
 
 
+def changed_files(log: Log, listed: FileList) -> tuple[str, ...]:
+    """Return a sentence about the files that indexes cover and that are there as other files now, if there are any."""
+    held = functools.reduce(operator.or_, (index.held for index in log.state.indexes.values()), FileIds.of(()))
+    known = Registry(log).files(log.state).select(held)
+    others = known.missing(listed)
+    if not len(known) or not len(others):
+        return ()
+    changed = pc.is_in(others.uris(), value_set=known.files.uris()).to_numpy(zero_copy_only=False)
+    if not changed.any():
+        return ()
+    first = others.filter(changed).uris()[0].as_py()
+    return (
+        f"{int(changed.sum()):,} files changed since they were indexed, such as {first}: no index is used for them; refresh() "
+        "brings the indexes up to date",
+    )
+
+
 def _of_log(log: Log, state: TableState) -> Iterator[Fault]:
     for problem in invariants.broken(state):
         yield fault("", "log", CorruptLog(problem, detail="INVARIANT"))
@@ -49,7 +72,9 @@ def _of_index(index: IndexState, log: Log, deep: bool) -> Iterator[Fault]:
     """Older versions that are kept included."""
     for version in (index, *map(index.as_kept, index.kept)):
         try:
-            yield from kind_named(version.spec.kind).faults_of(version, log.store, deep)
+            with decoding(lambda why: CorruptIndex(f"it cannot be checked: {why}", detail="SPEC")):
+                found = list(kind_named(version.spec.kind).faults_of(version, log.store, deep))
+            yield from found
         except GrebeError as problem:
             yield fault(version.name, "", problem)
 
@@ -57,7 +82,7 @@ def _of_index(index: IndexState, log: Log, deep: bool) -> Iterator[Fault]:
 def leftovers(state: TableState, store: Store) -> list[str]:
     """Objects that no entry names and no running operation owns, as far as can be told without writing a heartbeat's judge."""
     used = {*state.content_paths, *(segment.path for segment in state.segments), *state.retired}
-    living = [operation.id for operation in state.operations.values() if not is_gone(operation.writer)]
+    living = [operation.id for operation in state.operations.values() if not is_gone(operation)]
 
     def is_left(path: str) -> bool:
         if path in used:

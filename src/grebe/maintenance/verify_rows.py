@@ -25,9 +25,10 @@ from grebe.maintenance.failures import spark_errors
 from grebe.maintenance.operation import observed
 from grebe.maintenance.rows import IndexRows, TableRows
 from grebe.maintenance.runs import Older, Run, runs_of
+from grebe.maintenance.steps import OF_ONE_INDEX
 from grebe.maintenance.verify_sieves import not_admitted
 from grebe.spark.source import SparkSource
-from grebe.spark.stores import store_for
+from grebe.spark.stores import table_store_for
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -61,7 +62,11 @@ def _compared(source: SparkSource, log: Log, state: TableState, known: Sequence[
     by_files: dict[FileIds, list[IndexState]] = {}
     for index in state.indexes.values():
         if index.state == ACTIVE and not any(one.index == index.name and not one.path for one in known):
-            reason = _otherwise(source, index)
+            try:
+                reason = _otherwise(source, index)
+            except OF_ONE_INDEX as problem:
+                findings.append(fault(index.name, "", problem))
+                continue
             if reason is None:
                 by_files.setdefault(index.held & files.covered, []).append(index)
             else:
@@ -70,7 +75,7 @@ def _compared(source: SparkSource, log: Log, state: TableState, known: Sequence[
         kinds = {index.name: kind_of(index.name, index.spec) for index in together}
         columns = {column for index in together for column in kinds[index.name].reads(index.spec)}
         own = files.only(present)
-        store = store_for(source.session, source.uri)
+        store = table_store_for(source.session, source.uri)
         with (
             spark_errors(f"verifying {', '.join(kinds)}", log.store.uri),
             TableRows(source, own.files, own.ids, store, columns, len(together)) as table,

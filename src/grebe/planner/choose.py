@@ -20,7 +20,7 @@ from grebe.planner.plans import Plan, estimate, options_of
 from grebe.planner.profile import Profile, profile
 from grebe.planner.programme import Offer, Programme
 from grebe.planner.query import Join, Query
-from grebe.planner.reasons import RANK, Code, Reason
+from grebe.planner.reasons import RANK, Code, Reason, unless_not_refreshable
 from grebe.planner.shapes import Attributes, every_node, repeated
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.planner.versions import offered
@@ -42,7 +42,18 @@ def choose(
 ) -> Decision:
     """What each scan is read from. Without `why` the reasons for what is not used are left out, which saves most of the time.
     Without `inquiry` no index is asked which files it leaves out."""
-    return _Choice(query, tables, config, Meter(query.settings, rates), inquiry).decision(why)
+    made = _Choice(query, tables, config, Meter(query.settings, rates), inquiry).decision(why)
+    problems = {
+        (relation.name, index.name): index.problem
+        for relation in query.relations
+        if relation.table is not None and relation.table in tables
+        for index in tables[relation.table].indexes
+        if index.problem
+    }
+    if not problems:
+        return made
+    reasons = [unless_not_refreshable(one, problems.get((one.relation, one.index), "")) for one in made.reasons]
+    return replace(made, reasons=tuple(reasons))
 
 
 class _Choice:

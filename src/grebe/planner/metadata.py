@@ -1,24 +1,25 @@
 """Aggregates without keys over a table that need no scan: what they ask is known of the content files of an index, or of the
 files of the table themselves.
 
-Only where it is exact: the index knows the rows of the query's files and of no others, all of them, and every function can be
-answered. Formats that delete single rows are left out, as such deletes are not part of what an index knows.
+Only where it is exact: the index knows the rows of the query's files and of no others, all of them, and every output is one of a
+closed list of functions (`query.Answerable`), which the expressions of the plan are checked against where they are described.
+Formats that delete single rows are left out, as such deletes are not part of what an index knows.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from grebe.formats.calendars import may_be_rebased
 from grebe.indexes.kind import Totals
 from grebe.planner.candidates import Candidate
 from grebe.planner.decision import FromMetadata
 from grebe.planner.inquiry import Inquiry
-from grebe.planner.query import Aggregate, Filter, Node, Project, Query, Relation, Scan
+from grebe.planner.query import Aggregate, Answerable, Attribute, Filter, Node, Project, Query, Relation, Scan
 from grebe.planner.shapes import every_node
 from grebe.planner.tables import KnownIndex, KnownTable
-from grebe.predicate.tree import TRUE, Path
+from grebe.predicate.tree import TRUE
 
-_FUNCTION = re.compile(r"(count|min|max)\((?:(1|\*)|#(\d+))\)", re.IGNORECASE)
+_NAMES = ("count", "min", "max")
 
 
 def answers(
@@ -30,20 +31,22 @@ def answers(
     """By `id` of the aggregate's node. `asked`: of each relation the indexes that prune."""
     found = {}
     for node in every_node(query.roots):
-        if (
-            isinstance(node, Aggregate)
-            and not node.keys
-            and node.functions
-            and all(map(_FUNCTION.fullmatch, node.functions))
-        ):
-            answer = _answer(node, query.relations, candidates, asked, inquiry)
-            if answer is not None:
-                found[id(node)] = answer
+        if isinstance(node, Aggregate) and not node.keys:
+            functions = [one for one in node.answerable if one is not None and _is_known(one)]
+            if functions and len(functions) == len(node.answerable):
+                answer = _answer(node, functions, query.relations, candidates, asked, inquiry)
+                if answer is not None:
+                    found[id(node)] = answer
     return found
+
+
+def _is_known(function: Answerable) -> bool:
+    return function.name in _NAMES and (function.attribute is not None or function.name == "count")
 
 
 def _answer(
     aggregate: Aggregate,
+    functions: Sequence[Answerable],
     relations: Sequence[Relation],
     candidates: Mapping[int, Sequence[Candidate]],
     asked: Mapping[int, tuple[KnownTable, Sequence[KnownIndex]]],
@@ -61,7 +64,7 @@ def _answer(
     number = node.relation
     relation = next(one for one in relations if one.number == number)
     for candidate in candidates.get(number, ()) if not filtered else ():
-        values = _of_copy(aggregate.functions, candidate, names)
+        values = _of_copy(functions, candidate, names)
         if values is not None:
             return FromMetadata(number, candidate.index, candidate.table.uri, values, relation.name, candidate.version)
     table, indexes = asked.get(number, (None, ()))
@@ -71,20 +74,22 @@ def _answer(
         if relation.unregistered_files or relation.deleted or relation.listed - index.pruner.covered:
             continue
         totals = inquiry.totals(table, index, relation.predicate, relation.listed)
-        values = None if totals is None else _all(aggregate.functions, _OfFiles(relation, totals, names).value)
+        values = None if totals is None else _all(functions, _OfFiles(relation, totals, names).value)
         if values is not None:
             return FromMetadata(number, index.name, table.uri, values, relation.name, index.older_version)
     return None
 
 
-def _of_copy(functions: Sequence[str], candidate: Candidate, names: Mapping[int, int]) -> tuple[object, ...] | None:
+def _of_copy(
+    functions: Sequence[Answerable], candidate: Candidate, names: Mapping[int, int]
+) -> tuple[object, ...] | None:
     copy, relation = candidate.copy, candidate.relation
     if relation.predicate != TRUE or copy.where is not None or copy.rows_numbered or not candidate.coverage.exact:
         return None
     return _all(functions, _Known(candidate, names).value)
 
 
-def _all(functions: Sequence[str], value: Callable[[str], object]) -> tuple[object, ...] | None:
+def _all(functions: Sequence[Answerable], value: Callable[[Answerable], object]) -> tuple[object, ...] | None:
     values = [value(function) for function in functions]
     return None if _Unknown in values else tuple(values)
 
@@ -98,29 +103,23 @@ class _Known:
     candidate: Candidate
     names: Mapping[int, int]
 
-    def value(self, function: str) -> object:
-        asked = _FUNCTION.fullmatch(function)
-        if asked is None:
-            return _Unknown
-        name, content = asked[1].lower(), self.candidate.content
-        if asked[2]:
-            return content.row_count if name == "count" else _Unknown
-        path = self._column(int(asked[3]))
-        column = None if path is None else content.columns.get(path)
+    def value(self, function: Answerable) -> object:
+        content = self.candidate.content
+        if function.attribute is None:
+            return content.row_count
+        own = _attribute(self.candidate.relation, self.names, function.attribute)
+        column = None if own is None else content.columns.get(own.path)
         if column is None or (column.nulls < 0).any():
             return _Unknown
         kind, filled = column.bounds.type, content.row_count - int(column.nulls.sum())
-        if name == "count":
+        if function.name == "count":
             return filled
         if not (kind.is_integral or kind.name == "date"):
             return _Unknown
         if filled == 0:
             return None
-        extreme = column.least if name == "min" else column.greatest
+        extreme = column.least if function.name == "min" else column.greatest
         return _Unknown if extreme is None else extreme
-
-    def _column(self, attribute: int) -> Path | None:
-        return _path(self.candidate.relation, self.names, attribute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +128,21 @@ class _OfFiles:
     totals: Totals
     names: Mapping[int, int]
 
-    def value(self, function: str) -> object:
-        asked = _FUNCTION.fullmatch(function)
-        if asked is None:
-            return _Unknown
-        name = asked[1].lower()
-        if asked[2]:
-            return self.totals.rows if name == "count" else _Unknown
-        path = _path(self.relation, self.names, int(asked[3]))
-        known = None if path is None else self.totals.columns.get(path)
-        if known is None:
-            return _Unknown
+    def value(self, function: Answerable) -> object:
+        if function.attribute is None:
+            return self.totals.rows
+        own = _attribute(self.relation, self.names, function.attribute)
+        known = None if own is None else self.totals.columns.get(own.path)
+        if own is None or known is None or may_be_rebased(own.type.strip('"'), known.least):
+            return _Unknown  # of old days a scan may give others, or an error (READ_ANCIENT_DATETIME)
         filled = self.totals.rows - known.nulls
-        if name == "count":
+        if function.name == "count":
             return filled
-        extreme = known.least if name == "min" else known.greatest
+        extreme = known.least if function.name == "min" else known.greatest
         return None if filled == 0 else _Unknown if extreme is None else extreme
 
 
-def _path(relation: Relation, names: Mapping[int, int], attribute: int) -> Path | None:
+def _attribute(relation: Relation, names: Mapping[int, int], attribute: int) -> Attribute | None:
     while attribute in names:
         attribute = names[attribute]
-    return next((own.path for own in relation.attributes if own.id == attribute), None)
+    return next((own for own in relation.attributes if own.id == attribute), None)

@@ -123,6 +123,15 @@ class Join(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Answerable:
+    """An aggregate function of the closed list that metadata may answer: `count`, `min` or `max` of exactly one column, or a count
+    of rows (no attribute). Not DISTINCT, without FILTER."""
+
+    name: str
+    attribute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Node):
     """No keys: one row. `outputs`: attribute after -> key attribute before, for keys that pass."""
 
@@ -130,7 +139,9 @@ class Aggregate(Node):
     keys: tuple[Key, ...]
     outputs: Mapping[int, int]
     functions: tuple[str, ...]
-    """As SQL text, for answers from metadata: `count(1)`, `min(#12)`, …; `sum(?)` of more than one column; keys as their class."""
+    """As SQL text, for costs and for people: `count(1)`, `min(#12)`, …; `sum(?)` of more than one column; keys as their class."""
+    answerable: tuple[Answerable | None, ...] = ()
+    """Each output, where it is nothing but a function that metadata may answer; None for any other output."""
 
 
 @dataclass(frozen=True, slots=True)

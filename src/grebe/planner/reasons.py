@@ -5,7 +5,7 @@ data, and neither they nor the sentences hold a value of the query or of the dat
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -49,6 +49,8 @@ class Code(StrEnum):
     NOTHING_LEFT_OUT = "NOTHING_LEFT_OUT"
     NOT_CHEAPER = "NOT_CHEAPER"
     ANOTHER_INDEX_APPLIED = "ANOTHER_INDEX_APPLIED"
+    # Instead of any other reason: nothing else helps.
+    NOT_REFRESHABLE = "NOT_REFRESHABLE"
 
 
 RANK: Mapping[str, int] = {code: rank for rank, code in enumerate(Code)}
@@ -109,6 +111,7 @@ SENTENCES: Mapping[str, str] = {
     "can be left out",
     Code.NOT_CHEAPER: "index {index} does not pay: " + _ESTIMATES,
     Code.ANOTHER_INDEX_APPLIED: "index {applied} serves {relation} better than index {index}",
+    Code.NOT_REFRESHABLE: "index {index} can no longer be refreshed ({why}): delete it, or create it anew with replace=True",
 }
 
 
@@ -135,6 +138,11 @@ class Reason:
             "arguments": dict(self.arguments),
             "sentence": self.sentence,
         }
+
+
+def unless_not_refreshable(reason: Reason, problem: str) -> Reason:
+    """Return the reason or, for an index that can no longer be refreshed (`problem`), that instead."""
+    return replace(reason, code=Code.NOT_REFRESHABLE, arguments={"why": problem}) if problem else reason
 
 
 def _shown(value: Any) -> Any:

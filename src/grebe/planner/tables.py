@@ -40,6 +40,8 @@ class KnownIndex:
     version: int = 0
     replaced_at: int | None = None
     """None: it is the current version."""
+    problem: str = ""
+    """Why it can no longer be refreshed; empty if it can."""
 
     @property
     def older_version(self) -> int | None:

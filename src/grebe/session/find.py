@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import Any, overload
 
 import pyarrow as pa
@@ -97,14 +98,14 @@ class Findings(Sequence[Finding]):
 
 def find(
     values: Iterable[object] | str | bytes,
-    tables: Iterable[str | Table],
+    tables: Iterable[str | PathLike[str] | Table] | PathLike[str] | Table,
     columns: Iterable[str] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Findings:
     """Where any of the values occurs in these tables: in all columns that can hold it, or just in `columns` (those of them that a
     table has; a struct stands for all its fields)."""
     sought = literals([values] if isinstance(values, str | bytes) or not isinstance(values, Iterable) else values)
-    named = [tables] if isinstance(tables, str | Table) else list(tables)
+    named = [tables] if isinstance(tables, str | PathLike | Table) else list(tables)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         opened = list(threads.map(lambda one: _opened(one, storage_options), named))
         searches = _searches(opened, sought, columns)
@@ -117,10 +118,10 @@ def find(
     )
 
 
-def _opened(table: str | Table, storage_options: Mapping[str, str] | None) -> tuple[str, Table, Engine]:
+def _opened(table: str | PathLike[str] | Table, storage_options: Mapping[str, str] | None) -> tuple[str, Table, Engine]:
     opened = table if isinstance(table, Table) else open_table(table, storage_options=storage_options)
     # What a table pinned is nobody's business but that of its own package.
-    return table.uri if isinstance(table, Table) else table, opened, opened._engine
+    return table.uri if isinstance(table, Table) else fspath(table), opened, opened._engine
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, TypeAlias
 
 from grebe.advisor.measured.scales import pace_of
 from grebe.advisor.recommend.events import queries_in_events
@@ -29,12 +30,16 @@ from grebe.session.lake_table import LakeTable
 from grebe.session.statements import answer
 from grebe.spark.attaching import Attached, attached, classic
 from grebe.spark.frames import frame_of_arrow
+from grebe.spark.queries import frame_of_query
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+TableGiven: TypeAlias = LakeTable | str | PathLike[str]
+"""A table, its path, or its name in the catalog."""
 
 
 class Lake:
@@ -64,10 +69,10 @@ class Lake:
 
     def table(
         self,
-        source: "str | DataFrame",
+        source: "str | PathLike[str] | DataFrame",
         format: str | None = None,
         options: Mapping[str, str] | None = None,
-        location: str | None = None,
+        location: str | PathLike[str] | None = None,
     ) -> LakeTable:
         """A path, a name of the catalog, or a DataFrame that reads one table. `location`: where its indexes lie, if not beside."""
         return LakeTable(
@@ -86,17 +91,17 @@ class Lake:
         """Every table with indexes that this lake has met."""
         return self._spark.tables()
 
-    def refresh_on(self, query: "StreamingQuery", *tables: "LakeTable | str", every: float | None = None) -> Following:
+    def refresh_on(self, query: "StreamingQuery", *tables: "TableGiven", every: float | None = None) -> Following:
         """The indexes of these tables (of the one that the query writes to, if none is named) are refreshed after each
         micro-batch of the query, in the background; `every`: at most once in so many seconds."""
         return Following(self._session, query, lambda: self._opened(tables or (sink_of(query),)), every)
 
-    def refreshing(self, *tables: "LakeTable | str") -> Callable[[WriteBatch], AfterBatch]:
+    def refreshing(self, *tables: "TableGiven") -> Callable[[WriteBatch], AfterBatch]:
         """For a function that is given to `foreachBatch`: the indexes of these tables are refreshed after each batch that it wrote,
         before the next begins."""
         return lambda write: AfterBatch(write, lambda: self._opened(tables))
 
-    def _opened(self, tables: "tuple[LakeTable | str, ...]") -> list[LakeTable]:
+    def _opened(self, tables: "tuple[TableGiven, ...]") -> list[LakeTable]:
         return [table if isinstance(table, LakeTable) else self.table(table) for table in tables]
 
     @contextmanager
@@ -113,10 +118,11 @@ class Lake:
 
     def explain(self, df: "DataFrame | str", verbose: bool = False) -> Explanation:
         """What of this query (a frame, or SQL) is answered by which index, and why not by others. What it read is told if it ran.
+        Raises `InvalidStatement` for a command, which is not run.
 
         `verbose` adds Spark's plans without and with indexes; a notebook shows them in any case.
         """
-        plans, planned = self._spark.explain(self._session.sql(df) if isinstance(df, str) else df)
+        plans, planned = self._spark.explain(frame_of_query(self._session, df) if isinstance(df, str) else df)
         decision = planned[-1].decision if planned else Decision((), ())
         decision = replace(decision, reasons=(*decision.reasons, *self._cached(plans["cached"])))
         actual = Actual(**plans["actual"]) if plans["actual"] else None
@@ -127,14 +133,14 @@ class Lake:
         reasons = self.explain(df).decision.reasons
         return [reason for reason in reasons if index is None or reason.index == index]
 
-    def workload(self, table: "LakeTable | str | None" = None) -> "DataFrame":
+    def workload(self, table: "TableGiven | None" = None) -> "DataFrame":
         """The queries that were recorded (`record_workload`), by Spark and without, one row each, oldest first: on one table, or
         on all that this lake has met."""
         if table is not None:
             return self._opened((table,))[0].workload()
         return frame_of_arrow(self._session, self._recorded().queries())
 
-    def met(self, table: "LakeTable | str") -> None:
+    def met(self, table: "TableGiven") -> None:
         """This table is among those that are asked for recorded queries, though no query of this lake has read it."""
         self._met.append(self._opened((table,))[0].uri)
 
@@ -148,7 +154,7 @@ class Lake:
     def what_if(self, df: "DataFrame | str", kinds: Kind | Sequence[Kind]) -> WhatIf:
         """As `explain`, as if these indexes existed on those of the query's tables that they fit: which would be used, what they
         would take and save, and after how many such queries they pay. Nothing is built or written."""
-        frame = self._session.sql(df) if isinstance(df, str) else df
+        frame = frame_of_query(self._session, df) if isinstance(df, str) else df
         wanted = kinds if isinstance(kinds, Sequence) else [kinds]
         pace = pace_of(from_table(self._recorded().queries())) if self._config.record_workload else 1.0
         return what_if(self._spark, frame, wanted, self._opened_for_advice, pace)

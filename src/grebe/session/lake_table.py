@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Literal, overload
 
 from grebe.advisor.auto.deciding import Tended, auto
@@ -16,7 +17,8 @@ from grebe.advisor.workload.observed import Observed, from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
 from grebe.errors import GrebeError, IndexNotFound, Unsupported
-from grebe.files import FileIds, canonical_uri
+from grebe.files import FileIds, canonical_uri, path_given
+from grebe.files.uri import refuse_credentials
 from grebe.formats import Reading
 from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
@@ -35,8 +37,8 @@ from grebe.maintenance.optimize import optimize
 from grebe.maintenance.refresh import refresh
 from grebe.maintenance.reorganise import Chosen, reorganise
 from grebe.maintenance.repair import repair
-from grebe.maintenance.vacuum import Vacuumed, vacuum
-from grebe.maintenance.verify import verify
+from grebe.maintenance.vacuum import Vacuumed, retention_of, vacuum
+from grebe.maintenance.verify import changed_files, verify
 from grebe.maintenance.verify_rows import compare
 from grebe.shown.records import Records
 from grebe.spark.frames import frame_of_arrow
@@ -45,6 +47,7 @@ from grebe.spark.opening import spark_source
 from grebe.spark.readings import reader_for
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import store_for
+from grebe.store.access import taking_access_of
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -67,25 +70,29 @@ class LakeTable:
     def __init__(
         self,
         session: "SparkSession",
-        source: "str | DataFrame",
+        source: "str | PathLike[str] | DataFrame",
         format: str | None = None,
         options: Mapping[str, str] | None = None,
-        location: str | None = None,
+        location: str | PathLike[str] | None = None,
         config: Config | None = None,
         changed: Changed = lambda table, location: None,
         heard: Callable[[], object] = lambda: None,
         suggests: "Suggests | None" = None,
     ) -> None:
         """`heard` waits until all is known of queries that have run."""
+        for uri in (source, location):
+            if isinstance(uri, str):
+                refuse_credentials(uri)
         self._suggests = suggests
         self._session = session
         self._config = config or Config.load({})
-        self._location = None if location is None else canonical_uri(location)
+        self._location = None if location is None else canonical_uri(path_given(location))
         self._told = changed
         self._heard = heard
+        source = path_given(source) if isinstance(source, str | PathLike) else source
         if isinstance(source, str) and format in (None, *_READ_AS_RECORDED) and not options and _is_path(source):
             source = self._as_recorded(source, format)
-        self._source = spark_source(session, source, format, options)
+        self._source = spark_source(session, source, format, options, self._config.allowed_roots)
         self._place = self._place_of(self._source.uri)
         if location is not None:
             self._changed()
@@ -121,14 +128,22 @@ class LakeTable:
             return {}  # whatever is wrong with them, building says it better
 
     def refresh(self, *names: str, mode: str = "incremental") -> list[IndexInfo]:
-        """Brings these indexes (all, if none is named) up to the table as it is now, in one commit."""
+        """Bring these indexes (all, if none is named) up to the table as it is now, in one commit. One that cannot be refreshed any
+        more (a column of it was dropped) does not keep the others from it: it is marked with its `problem`. Raises that problem
+        where the index was named, or where none can be refreshed."""
         if not names and self._place.find() is None:
             return []
-        return self._refreshed(names, mode, NO_PURPOSE)
+        infos, failed = self._refreshed(names, mode, NO_PURPOSE)
+        if failed and (names or len(failed) == len(infos)):
+            raise next(iter(failed.values()))
+        return infos
 
-    def _refreshed(self, names: Sequence[str], mode: str, purpose: Purpose) -> list[IndexInfo]:
+    def _refreshed(
+        self, names: Sequence[str], mode: str, purpose: Purpose
+    ) -> tuple[list[IndexInfo], Mapping[str, GrebeError]]:
         log, seconds = self._place.existing(), self._config.heartbeat_seconds
-        return self._committed(log, refresh(self._newest(), log, names, mode, seconds, self._keep, purpose))
+        done = refresh(self._newest(), log, names, mode, seconds, self._keep, purpose)
+        return self._committed(log, done.names), done.failed
 
     def optimize(self, *names: str, mode: str = "quick") -> list[IndexInfo]:
         """Lays the content of these indexes (all, if none is named) out anew: `quick` merges small runs, `full` all of them. Gives
@@ -150,12 +165,13 @@ class LakeTable:
         restore(self._place.existing(), name, self._config.heartbeat_seconds)
         self._changed()
 
-    def vacuum(self, name: str | None = None) -> Vacuumed:
-        """Removes deleted indexes for good, and bytes that nobody can still be reading (`micd_seconds`): of one index, or all."""
+    def vacuum(self, name: str | None = None, dry_run: bool = False) -> Vacuumed:
+        """Removes deleted indexes for good, and bytes that nobody can still be reading (`vacuum_retention_seconds`): of one index,
+        or all. `dry_run`: only lists what would go."""
         log = self._place.find() if name is None else self._place.existing()
         if log is None:
-            return Vacuumed((), 0, 0, 0)
-        found = vacuum(log, name, self._config.micd_seconds, self._config.heartbeat_seconds)
+            return Vacuumed((), 0, 0, 0, dry_run)
+        found = vacuum(log, name, retention_of(self._config), self._config.heartbeat_seconds, dry_run=dry_run)
         self._changed()
         return found
 
@@ -175,10 +191,13 @@ class LakeTable:
         if log is None:
             return Report()
         report = verify(log, deep)
+        source = self._newest()
+        report = replace(report, unchecked=changed_files(log, source.files()))
         if not deep:
             return report
-        compared = compare(self._newest(), log, log.state, report.findings)
-        return replace(report, findings=report.findings + compared.findings, unchecked=compared.unchecked)
+        compared = compare(source, log, log.state, report.findings)
+        unchecked = report.unchecked + compared.unchecked
+        return replace(report, findings=report.findings + compared.findings, unchecked=unchecked)
 
     def repair(self, deep: bool = True) -> list[IndexInfo]:
         """Mends what `verify` finds, in one commit, deriving only anew what is broken. Gives the indexes that were mended."""
@@ -281,7 +300,7 @@ class LakeTable:
             observed,
             lambda bytes: suggests(self.uri, observed, bytes),
             lambda kind, purpose: self._created([kind], False, purpose),
-            lambda names, purpose: self._refreshed(names, "incremental", purpose),
+            lambda names, purpose: self._refreshed(names, "incremental", purpose)[0],
             lambda name, purpose: self._organised(None, name, SHARE, dry_run, purpose),
             self._dropped,
         )
@@ -314,7 +333,7 @@ class LakeTable:
     def _recorded(self) -> Recorded:
         log = self._place.find()
         where = places_of(self.uri, self._location, self._config.location, None if log is None else log.store.uri)
-        return Recorded(tuple(where), self._store)
+        return Recorded(tuple(where), lambda place: taking_access_of(self._store(place), self.uri))
 
     def _committed(self, log: Log, names: list[str]) -> list[IndexInfo]:
         self._changed()
@@ -331,7 +350,9 @@ class LakeTable:
 
     def _newest(self) -> SparkSource:
         """Of a lake table its newest version; plain files are listed whenever they are asked for."""
-        self._source = self._source.newest()
+        self._source = replace(
+            self._source.newest(), identity=self._config.identity, guard_decoders=self._config.guard_decoders
+        )
         return self._source
 
     def _changed(self) -> None:

@@ -101,8 +101,8 @@ def _on_table(table: LakeTable, statement: Statement) -> Iterator[Row]:
         case RestoreIndex(name=name):
             table.restore(name)
             yield from _rows(table, [table.index(name)])
-        case VacuumIndexes(name=name):
-            yield asdict(table.vacuum(name))
+        case VacuumIndexes(name=name, dry_run=dry_run):
+            yield asdict(table.vacuum(name, dry_run))
         case CancelIndex(name=name):
             yield from ({"cancelled": verb} for verb in table.cancel(name))
         case VerifyIndexes(deep=deep):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from grebe.store.counting import Counting, Counts
-from grebe.store.opening import open_store
+from grebe.store.opening import open_store, patient, raw_table_store
 from grebe.store.protocol import Store
 
 
@@ -16,7 +16,15 @@ class CountedStores:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def open(self, uri: str, storage_options: Mapping[str, str] | None = None) -> Store:
-        store = Counting(open_store(uri, storage_options))
+        """That of a table's log."""
+        return self._counted(open_store(uri, storage_options))
+
+    def open_table(self, uri: str, storage_options: Mapping[str, str] | None = None) -> Store:
+        """That of a table's own files."""
+        return patient(self._counted(raw_table_store(uri, storage_options)))
+
+    def _counted(self, opened: Store) -> Store:
+        store = Counting(opened)
         with self._lock:
             self._opened.append(store)
         return store

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from os import PathLike
 from typing import Self
 
 import numpy as np
@@ -22,7 +23,8 @@ from grebe.advisor.workload.statistics import TableStatistics
 from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
-from grebe.files import FileIds, FileList, canonical_uri
+from grebe.files import FileIds, FileList, canonical_uri, path_given
+from grebe.files.uri import refuse_credentials
 from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.faults import Report
@@ -41,15 +43,17 @@ from grebe.lookup.pin.asked import Asked
 from grebe.lookup.pin.build import limit_of, pinned
 from grebe.lookup.pin.pins import Pin, PinInfo, Pins, described
 from grebe.lookup.places import Box, point_of
-from grebe.maintenance.verify import verify
+from grebe.maintenance.verify import changed_files, verify
 from grebe.planner.prices import Prices
 from grebe.predicate.builder import col
 from grebe.predicate.parse import parse
 from grebe.predicate.tree import TRUE, Predicate
+from grebe.session.snapshots import files_as_of, files_now, version_of
 from grebe.session.stores import CountedStores
 from grebe.shown.records import Records
 from grebe.sources import Source, Version, open_source
 from grebe.sources.plain import PlainSource
+from grebe.store.access import taking_access_of
 from grebe.store.counting import Counts
 from grebe.store.opening import open_store
 
@@ -239,7 +243,9 @@ class Table:
 
     def verify(self, deep: bool = False) -> Report:
         """Whether the log and the files of the indexes are as they were written; `deep` reads all of their bytes."""
-        return Report() if self._log is None else verify(self._log, deep)
+        if self._log is None:
+            return Report()
+        return replace(verify(self._log, deep), unchecked=changed_files(self._log, self._files))
 
     def counts(self) -> Counts:
         """What this table has asked of its stores so far, opening included."""
@@ -264,13 +270,13 @@ class Table:
         """The files of the version or, for a reader of snapshots, those of the last refresh that are still there unchanged."""
         seen = None if self._log is None else self._log.state.seen
         if self._config.consistency != "snapshot" or self._stays or self._log is None or seen is None:
-            return self._source.files()
+            return files_now(self._source, self._config.identity)
         if seen.version:
-            self._source = self._source.at(_version(seen.version))
+            self._source = self._source.at(version_of(seen.version))
             return self._source.files()
-        files = self._source.files()
-        ids = Registry(self._log).files(self._log.state).ids_of(files)
-        return files.filter(seen.files.contains(ids.cast(pa.int64()).fill_null(NOWHERE).to_numpy()))
+        return files_as_of(
+            self._source, Registry(self._log).files(self._log.state).select(seen.files), self._config.identity
+        )
 
     @property
     def _engine(self) -> Engine:
@@ -320,9 +326,7 @@ class Table:
         else:
             reading = source.reading(files)
         number = None if log is None else log.newest.number
-        snapshot = Snapshot(
-            source, files, ids, reading, indexes.pruners, source.version(), number, indexes.unused, indexes.older
-        )
+        snapshot = Snapshot(source, files, ids, reading, indexes.pruners, source.version(), number, *indexes.told)
         zone = self._config.time_zone or reading.time_zone or "UTC"
         return Engine(
             snapshot, shared_cache(self._config.cache_bytes), zone, self._recorded.hears(self._config), self._pins
@@ -330,9 +334,9 @@ class Table:
 
 
 def open(
-    path: str,
+    path: str | PathLike[str],
     format: str | None = None,
-    location: str | None = None,
+    location: str | PathLike[str] | None = None,
     version: Version | None = None,
     timestamp: str | datetime | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -341,6 +345,8 @@ def open(
     """Opens a table without Spark. `location` is where its indexes lie, if not beside it. `version` (of Delta Lake a number, of
     Iceberg a snapshot's id, a tag or a branch, of Hudi an instant) and `timestamp` are for sources that keep versions."""
     settings = Config.load({}, config=config)
+    path, location = path_given(path), path_given(location) if location else None
+    refuse_credentials(path)
     stores = CountedStores()
     with ThreadPoolExecutor(1) as aside:
         finding = aside.submit(_find_log, canonical_uri(path), location, settings.location, storage_options, stores)
@@ -350,13 +356,15 @@ def open(
             storage_options=storage_options,
             version=version,
             timestamp=timestamp,
-            open_store=stores.open,
+            open_store=stores.open_table,
+            allowed=settings.allowed_roots,
+            guard_decoders=settings.guard_decoders,
         )
         log = finding.result()
     if log is None and source.uri != canonical_uri(path):
         log = _find_log(source.uri, location, settings.location, storage_options, stores)
     where = places_of(source.uri, location, settings.location, None if log is None else log.store.uri)
-    recorded = Recorded(tuple(where), lambda place: open_store(place, storage_options))
+    recorded = Recorded(tuple(where), lambda place: taking_access_of(open_store(place, storage_options), source.uri))
     return Table(source, log, settings, stores, version is not None or timestamp is not None, recorded)
 
 
@@ -383,11 +391,6 @@ def _find_log(
             telemetry.event(_logger, logging.WARNING, "log_too_new", why=str(newer))
             return None
     return None
-
-
-def _version(text: str) -> Version:
-    """As it was recorded."""
-    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def _ids(log: Log, files: FileList) -> tuple[FileIds, int]:

@@ -1,6 +1,7 @@
 """Tables of Delta Lake, listed without Spark by the package deltalake: add actions are the files, vectors tell deleted rows."""
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.formats import Column
 from grebe.formats.reading import columns_of
+from grebe.sources.delta_log import commit_times, reader_features
 from grebe.sources.lake import (
     LakeFiles,
     LakeKind,
     LakeVersion,
     Numbers,
-    moment,
+    moment_ms,
     needs,
     no_such_version,
     require_one,
@@ -29,12 +31,17 @@ from grebe.sources.lake import (
 )
 from grebe.sources.marks import MARKS
 from grebe.sources.protocol import Deleted, Request, Version
+from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _MODE = "delta.columnMapping.mode"
-_BEYOND = "Kernel error: Unsupported: "
+_KERNEL = "Kernel error: "
+_BEYOND = f"{_KERNEL}Unsupported: "
+_OF_STORES = ("object store", "objectstore", "sending request", "timed out", "connect", "permission", "credential")
+_VALUE = re.compile(r"value '[^']*'")
+"""In a message, one of the data."""
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 
 
@@ -57,7 +64,7 @@ class DeltaSource(LakeVersion):
         """By URI. The log does not tell us which files have one, so all are read together, once."""
         if "deletionVectors" not in (self.table.protocol().reader_features or ()):
             return {}
-        with _errors(self.uri):
+        with _errors(self.uri, self.store):
             found = pa.table(self.table.deletion_vectors())
         masks = found.column("selection_vector").combine_chunks()
         kept, starts = masks.values.to_numpy(zero_copy_only=False), masks.offsets.to_numpy()
@@ -74,9 +81,13 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
     with needs("deltalake", "delta"):
         from deltalake import DeltaTable
     options = {name.lower(): value for name, value in request.storage_options.items()}
-    with _errors(uri):
-        newest = DeltaTable(_encoded(uri), storage_options=options or None)
-    table = newest if version is None and timestamp is None else _at(newest, uri, version, timestamp)
+    store = request.open_store(uri, request.storage_options)
+    with _errors(uri, store):
+        table = DeltaTable(_encoded(uri), storage_options=options or None)
+    if timestamp is not None:
+        version = _version_at(table, store, timestamp)
+    if version is not None:
+        _load(table, uri, version)
     if table.metadata().configuration.get(_MODE) == "id":
         # Its files may be another format's, with names of their own.
         raise Unsupported(
@@ -87,9 +98,8 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
     partitions = set(table.metadata().partition_columns)
     columns = delta_columns(fields, partitions)
     stored = tuple(_stored(one) for one in fields if one["name"] not in partitions)
-    with _errors(uri):
-        listed = _listed(uri, pa.table(table.get_add_actions()), columns)
-    store = request.open_store(uri, request.storage_options)
+    with _errors(uri, store):
+        listed = _listed(uri, pa.table(table.get_add_actions()), columns, request.allowed_roots)
     return DeltaSource(uri, store, request, table.version(), columns, stored, listed, table=table)
 
 
@@ -98,29 +108,30 @@ def _encoded(uri: str) -> str:
     return rest if scheme == "file" else f"{scheme}://{quote(rest, safe='/@:')}"
 
 
-def _at(newest: "DeltaTable", uri: str, version: Version | None, timestamp: str | datetime | None) -> "DeltaTable":
+def _version_at(newest: "DeltaTable", store: Store, timestamp: str | datetime) -> int:
+    """The version that was the newest at that time; the newest of all, if the time is after it."""
+    commits = commit_times(store, newest.version(), newest.metadata().configuration)
+    found = commits.at(moment_ms(timestamp))
+    if found is None:
+        raise no_such_version(store.uri, timestamp, "the oldest that is left is younger")
+    return found.version
+
+
+def _load(newest: "DeltaTable", uri: str, version: Version) -> None:
     from deltalake.exceptions import DeltaError
 
     last = newest.version()
-    asked: int | datetime
-    if timestamp is not None:
-        asked = moment(timestamp)
-    elif isinstance(version, int) or (isinstance(version, str) and version.isdecimal()):
-        asked = int(version)
-    else:
+    if not isinstance(version, int) and not version.isdecimal():
         raise no_such_version(uri, version, f"those of Delta Lake are numbers, the newest {last}")
     try:
-        newest.load_as_version(asked)
+        newest.load_as_version(int(version))
     except (DeltaError, OverflowError, ValueError) as error:
         raise no_such_version(
-            uri, asked, f"the newest is {last}, and old ones go with Delta's log retention"
+            uri, version, f"the newest is {last}, and old ones go with Delta's log retention"
         ) from error
-    if isinstance(asked, datetime) and newest.history(1)[0].get("timestamp", 0) > asked.timestamp() * 1000:
-        raise no_such_version(uri, asked, "the oldest that is left is younger")
-    return newest
 
 
-def _listed(uri: str, actions: pa.Table, columns: Sequence[Column]) -> LakeFiles:
+def _listed(uri: str, actions: pa.Table, columns: Sequence[Column], allowed: Sequence[str]) -> LakeFiles:
     partitioned = [column for column in columns if column.partition]
     values = actions.column("partition").combine_chunks() if partitioned else None
     arrays = {} if values is None else {column.name: _values(values, column) for column in partitioned}
@@ -131,6 +142,7 @@ def _listed(uri: str, actions: pa.Table, columns: Sequence[Column]) -> LakeFiles
         actions.column("modification_time").to_pylist(),
         actions.column("num_records").to_pylist() if "num_records" in actions.column_names else None,
         pa.table(arrays) if arrays else None,
+        allowed,
     )
 
 
@@ -174,6 +186,8 @@ def _stored(one: Mapping[str, Any]) -> dict[str, Any]:
 def _stored_type(kind: Any) -> Any:
     if not isinstance(kind, dict):
         return kind
+    if kind.get("type") == "udt":  # Spark would load the class that it names
+        return _stored_type(kind["sqlType"])
     changed = {at: _stored_type(kind[at]) for at in ("elementType", "keyType", "valueType") if at in kind}
     if "fields" in kind:
         changed["fields"] = [_stored(one) for one in kind["fields"]]
@@ -181,7 +195,7 @@ def _stored_type(kind: Any) -> Any:
 
 
 @contextmanager
-def _errors(uri: str) -> Iterator[None]:
+def _errors(uri: str, store: Store) -> Iterator[None]:
     """What deltalake raises, as errors of ours. Its messages may show more of a store's answer than is anybody's business."""
     from deltalake.exceptions import DeltaError, DeltaProtocolError, TableNotFoundError
 
@@ -192,10 +206,19 @@ def _errors(uri: str) -> Iterator[None]:
             f"{uri} is no table of Delta Lake: it has no {MARKS[DeltaSource.kind]} that can be read", detail="DELTA"
         ) from error
     except (DeltaError, OSError) as error:
-        if isinstance(error, DeltaProtocolError) or str(error).startswith(_BEYOND):
+        if isinstance(error, DeltaProtocolError) or (said := str(error)).startswith(_BEYOND):
             reason = str(error).removeprefix(_BEYOND).partition("\n")[0]
             raise Unsupported(
                 f"{uri} asks of its readers what the package deltalake cannot do ({reason}); query it in Spark, or update it",
+                detail="DELTA",
+            ) from error
+        of_store = not said.startswith(_KERNEL) or any(sign in said.lower() for sign in _OF_STORES)
+        features = () if of_store else reader_features(store)
+        if features:
+            reason = _VALUE.sub("a value", said.removeprefix(_KERNEL).partition("\n")[0])
+            raise Unsupported(
+                f"the package deltalake cannot read the log of {uri} ({reason}); its reader features are: {', '.join(features)}. "
+                "Query the table in Spark, or update the package",
                 detail="DELTA",
             ) from error
         raise StoreUnreachable(

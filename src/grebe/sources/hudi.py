@@ -14,7 +14,7 @@ from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.formats import Column, DataFile
 from grebe.formats.spark_types import spark_type, type_json, type_text
-from grebe.sources.lake import LakeFiles, LakeKind, LakeVersion, moment, needs, no_such_version, require_one, uri_of
+from grebe.sources.lake import LakeFiles, LakeKind, LakeVersion, moment_ms, needs, no_such_version, require_one, uri_of
 from grebe.sources.marks import MARKS
 from grebe.sources.protocol import Deleted, Request, Version
 
@@ -65,16 +65,19 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
     store = request.open_store(uri, request.storage_options)
     plain = [one for one in slices if not one.has_log_files()]
     merged = len(slices) - len(plain)
-    return HudiSource(uri, store, request, instant or "", columns, stored, _listed(uri, plain), merged=merged)
+    return HudiSource(
+        uri, store, request, instant or "", columns, stored, _listed(uri, plain, request.allowed_roots), merged=merged
+    )
 
 
-def _listed(uri: str, slices: "Sequence[HudiFileSlice]") -> LakeFiles:
+def _listed(uri: str, slices: "Sequence[HudiFileSlice]", allowed: Sequence[str]) -> LakeFiles:
     """The name of a base file holds its file id and its commit: that and its size are its identity."""
     return LakeFiles.build(
         uri,
         [uri_of(uri, one.base_file_relative_path()) for one in slices],
         [one.base_file_size for one in slices],
         [0] * len(slices),
+        allowed=allowed,
     )
 
 
@@ -88,7 +91,7 @@ def _instant(table: "HudiTable", uri: str, version: Version | None, timestamp: s
     ]
     known = sorted(instants, key=lambda one: one.timestamp)
     if timestamp is not None:
-        asked = moment(timestamp).timestamp() * 1000
+        asked = moment_ms(timestamp)
         before = [one.timestamp for one in known if one.epoch_mills <= asked]
         if not before:
             raise no_such_version(uri, timestamp, "the oldest that is left is younger")

@@ -5,8 +5,9 @@ A path without a catalog means the newest metadata file below it. Columns are fo
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -17,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from grebe.errors import TableNotFound, Unsupported
+from grebe.errors import TableNotFound, UnreadableFile, Unsupported
 from grebe.files import FileList, canonical_uri
+from grebe.files.untrusted import decoding
+from grebe.sources.avro_decoder import checked_decoder
 from grebe.sources.iceberg_io import file_io, located
 from grebe.sources.iceberg_schema import iceberg_columns, stored_fields
 from grebe.sources.lake import (
@@ -27,13 +30,14 @@ from grebe.sources.lake import (
     LakeKind,
     LakeVersion,
     Numbers,
-    moment,
+    moment_ms,
     needs,
     no_such_version,
     require_one,
 )
 from grebe.sources.marks import ICEBERG_SUFFIX, MARKS
 from grebe.sources.protocol import Deleted, Request, Version
+from grebe.sources.roots import require_allowed
 from grebe.store.protocol import ObjectMissing, Store
 
 if TYPE_CHECKING:
@@ -58,7 +62,8 @@ class IcebergSource(LakeVersion):
         return _opened(self.given, self.request, version, timestamp)
 
     def deleted(self, files: FileList) -> Deleted:
-        told = self._deletes
+        with _decoding(self.uri, self.request):
+            told = self._deletes
         uris = files.uris().to_pylist() if told else []
         return DeletedRows(
             {place: (uri, told[uri]) for place, uri in enumerate(uris) if uri in told}, self._rows_deleted
@@ -67,7 +72,8 @@ class IcebergSource(LakeVersion):
     def entries(self) -> "list[IcebergFile]":
         """What the manifests say of each data file, in the order of the list."""
         snapshot = self.metadata.snapshot_by_id(int(self.number)) if self.number else None
-        found = [] if snapshot is None else _files(snapshot, self.request, self.store)
+        with _decoding(self.uri, self.request):
+            found = [] if snapshot is None else _files(snapshot, self.request, self.store)
         return sorted(found, key=lambda one: self.listed.by_uri[canonical_uri(one.file_path)])
 
     @cached_property
@@ -92,7 +98,8 @@ class IcebergSource(LakeVersion):
 
     def _rows_deleted(self, told: "tuple[str, Sequence[IcebergFile]]") -> Numbers:
         uri, kept = told
-        found = [_positions(one, uri, self.request, self.store) for one in kept]
+        with _decoding(self.uri, self.request):
+            found = [_positions(one, uri, self.request, self.store) for one in kept]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
@@ -100,13 +107,36 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
     require_one(version, timestamp)
     with needs("pyiceberg", "iceberg"):
         import pyiceberg  # noqa: F401 - only to find out whether it is there
-    metadata = _metadata(given, request)
+    with _decoding(given, request):
+        return _read(given, request, version, timestamp)
+
+
+@contextmanager
+def _decoding(uri: str, request: Request) -> Iterator[None]:
+    """Around what pyiceberg makes of metadata that somebody else has written: what fails there fails in many ways."""
+
+    def refused(why: str) -> UnreadableFile:
+        return UnreadableFile(f"the metadata of {uri} cannot be read ({why.partition(':')[0]})", detail="ICEBERG")
+
+    from pyiceberg.exceptions import ResolveError, ValidationError
+
+    with decoding(refused), checked_decoder() if request.guard_decoders else nullcontext():
+        try:
+            yield
+        except (ResolveError, ValidationError) as error:  # which are no errors of values to pyiceberg
+            raise refused(type(error).__name__) from error
+
+
+def _read(given: str, request: Request, version: Version | None, timestamp: str | datetime | None) -> IcebergSource:
+    metadata, folder = _metadata(given, request)
     uri = canonical_uri(metadata.location)
+    if folder is not None:
+        require_allowed((uri,), folder, request.allowed_roots)
     store = request.open_store(uri, request.storage_options)
     snapshot, of_snapshot = _snapshot(metadata, uri, version, timestamp)
     schema = metadata.schema()
     if of_snapshot and snapshot is not None and snapshot.schema_id is not None:
-        schema = next(one for one in metadata.schemas if one.schema_id == snapshot.schema_id)
+        schema = {one.schema_id: one for one in metadata.schemas}[snapshot.schema_id]
     read = json.loads(schema.model_dump_json())
     columns = iceberg_columns(read, [json.loads(one.model_dump_json()) for one in metadata.schemas])
     stored = stored_fields(read)
@@ -117,26 +147,29 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
         [one.file_size_in_bytes for one in files],
         [0] * len(files),
         [one.record_count for one in files],
+        allowed=request.allowed_roots,
     )
     number = 0 if snapshot is None else snapshot.snapshot_id
     return IcebergSource(uri, store, request, number, columns, stored, listed, given=given, metadata=metadata)
 
 
-def _metadata(given: str, request: Request) -> "TableMetadata":
-    """Of a path, of a metadata file, or of a name `catalog.namespace.table`."""
+def _metadata(given: str, request: Request) -> "tuple[TableMetadata, str | None]":
+    """Of a path, of a metadata file, or of a name `catalog.namespace.table`; and the folder of the table where it was found, unless
+    a catalog said where that is."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.serializers import FromInputFile
 
     if "/" not in given and "." in given and not given.endswith(ICEBERG_SUFFIX):
-        return _from_catalog(given, request)
+        return _from_catalog(given, request), None
     path = canonical_uri(given)
     if path.endswith(ICEBERG_SUFFIX) or path.endswith(f"{ICEBERG_SUFFIX}.gz"):
         newest = path
+        path = path.rpartition("/")[0].removesuffix(f"/{METADATA}")
     else:
         newest = f"{path}/{METADATA}/{_newest(request.open_store(path, request.storage_options))}"
     store, name = located(newest, request)
     try:
-        return FromInputFile.table_metadata(file_io(request, store).new_input(f"{store.uri}/{name}"))
+        return FromInputFile.table_metadata(file_io(request, store).new_input(f"{store.uri}/{name}")), path
     except (ObjectMissing, FileNotFoundError) as error:
         raise TableNotFound(f"{newest} is not there", detail="ICEBERG") from error
     except (ValidationError, ValueError) as error:
@@ -185,7 +218,7 @@ def _snapshot(
 ) -> "tuple[Snapshot | None, bool]":
     """The snapshot, and whether the table has to be read with the schema that it was written with."""
     if timestamp is not None:
-        asked = int(moment(timestamp).timestamp() * 1000)
+        asked = moment_ms(timestamp)
         before = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= asked]
         found = metadata.snapshot_by_id(before[-1].snapshot_id) if before else None
         if found is None:

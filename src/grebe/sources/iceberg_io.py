@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from grebe.errors import Unsupported
 from grebe.files import canonical_uri, relative_path
 from grebe.sources.protocol import Request
+from grebe.sources.roots import require_allowed
 from grebe.store.protocol import ObjectMissing, Store
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def file_io(request: Request, store: Store) -> "FileIO":
         def __init__(self, location: str) -> None:
             super().__init__(location)
             uri = canonical_uri(location)
+            require_allowed((uri,), store.uri, request.allowed_roots)
             inside = relative_path(store.uri, uri)
             self._store, self._path = (store, inside) if inside else located(uri, request)
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import TableNotFound, Unsupported
-from grebe.files import FileList, canonical_uri, relative_path
+from grebe.files import FileList, canonical_uri, join_uri, relative_path
 from grebe.formats import Column, DataFile, Format, Reading, format_named
 from grebe.sources.protocol import Deleted, Request, Version
+from grebe.sources.roots import require_allowed
 from grebe.store.protocol import Store
 
 Numbers = npt.NDArray[np.int64]
@@ -39,8 +40,10 @@ class LakeFiles:
         modified_ms: Sequence[int],
         rows: Sequence[int | None] | None = None,
         partitions: pa.Table | None = None,
+        allowed: Sequence[str] = (),
     ) -> "LakeFiles":
-        paths = pa.array([_seen_from(root, uri) for uri in uris], pa.large_string())
+        """`uris` are as the format's log names them; `allowed`: where else than below the root they may lie."""
+        paths = _within(root, [_seen_from(root, uri) for uri in uris], allowed)
         order = pc.sort_indices(paths)
         columns = (paths, pa.array(sizes, pa.int64()), pa.array(modified_ms, pa.int64()))
         counts = None if rows is None else pa.array(rows, pa.int64()).take(order)
@@ -175,6 +178,11 @@ def moment(timestamp: str | datetime) -> datetime:
     return timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
 
 
+def moment_ms(timestamp: str | datetime) -> int:
+    """Return the milliseconds since 1970 of a time, rounded down as Spark does."""
+    return (moment(timestamp) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
 def require_one(version: Version | None, timestamp: str | datetime | None) -> None:
     if version is not None and timestamp is not None:
         raise Unsupported(
@@ -200,6 +208,22 @@ def needs(package: str, extra: str) -> Iterator[None]:
 def uri_of(root: str, path: str) -> str:
     """Of a path as a format's log has it, decoded: below the table, or a whole one."""
     return canonical_uri(path) if path.startswith("/") or ":/" in path else f"{root}/{path}"
+
+
+def _within(root: str, seen: Sequence[str], allowed: Sequence[str]) -> pa.Array:
+    """Paths as seen from the root. Raises `Unsupported` where one leads to a place that the table may not name."""
+    paths = pa.array(seen, pa.large_string())
+    signs = (pc.match_substring(paths, "//"), pc.match_substring(paths, "/."), pc.starts_with(paths, "."))
+    odd = pc.or_(pc.or_(signs[0], signs[1]), pc.or_(signs[2], pc.starts_with(paths, "/")))
+    if not pc.any(odd, min_count=0).as_py():
+        return paths
+    plain = [
+        canonical_uri(join_uri(root, path)) if sign else "" for path, sign in zip(seen, odd.to_pylist(), strict=True)
+    ]
+    require_allowed(filter(None, plain), root, allowed)
+    return pa.array(
+        [_seen_from(root, uri) if uri else path for path, uri in zip(seen, plain, strict=True)], pa.large_string()
+    )
 
 
 def _seen_from(root: str, uri: str) -> str:

@@ -123,8 +123,11 @@ class PlainSource:
 
     def data_files(self, files: FileList) -> list[DataFile]:
         here = files.rebased(self.uri)
-        sizes = here.table.column("size").to_pylist()
-        return [DataFile(self.store, path, size) for path, size in zip(here.paths().to_pylist(), sizes, strict=True)]
+        facts = (here.table.column(name).to_pylist() for name in ("size", "modified_ms", "etag"))
+        guarded = self.request.guard_decoders
+        return [
+            DataFile(self.store, *each, guarded=guarded) for each in zip(here.paths().to_pylist(), *facts, strict=True)
+        ]
 
     def _found_columns(self, files: FileList) -> tuple[Column, ...]:
         """Of one file, as Spark does it, or of all where `mergeSchema` says so."""

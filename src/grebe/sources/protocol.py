@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from grebe.files import FileList
 from grebe.formats import Column, DataFile, Format, Reading
-from grebe.store.opening import open_store
+from grebe.store.opening import open_table_store
 from grebe.store.protocol import Store
 
 Version: TypeAlias = int | str
@@ -31,7 +31,11 @@ class Request:
     time_zone: str = "UTC"
     version: Version | None = None
     timestamp: str | datetime | None = None
-    open_store: Callable[[str, Mapping[str, str] | None], Store] = field(default=open_store, repr=False)
+    open_store: Callable[[str, Mapping[str, str] | None], Store] = field(default=open_table_store, repr=False)
+    allowed_roots: tuple[str, ...] = ()
+    """Canonical URIs of folders outside of the table where its log may name files, too."""
+    guard_decoders: bool = True
+    """Decode files in guarded processes, where their format has such."""
 
     def option(self, name: str) -> str | None:
         """An option by its name in any case."""

@@ -1,15 +1,15 @@
 """The sources that are there: plain files, the lake formats, and those that installed packages announce in the entry point group
 `grebe.sources`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import EntryPoint, entry_points
-from os import PathLike, fspath
+from os import PathLike
 
 import pyarrow as pa
 
 from grebe.errors import InvalidConfig, TableNotFound
-from grebe.files import canonical_uri
+from grebe.files import canonical_uri, path_given
 from grebe.formats import Column
 from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import spark_type, type_text
@@ -17,7 +17,8 @@ from grebe.sources import delta, hudi, iceberg
 from grebe.sources.marks import lake_in
 from grebe.sources.plain import LakeTableFound, open_plain
 from grebe.sources.protocol import Request, Source, SourceKind, Version
-from grebe.store.opening import open_store
+from grebe.sources.roots import allowed_roots
+from grebe.store.opening import open_table_store
 from grebe.store.protocol import Store
 
 GROUP = "grebe.sources"
@@ -35,15 +36,18 @@ def open_source(
     time_zone: str = "UTC",
     version: Version | None = None,
     timestamp: str | datetime | None = None,
-    open_store: Callable[[str, Mapping[str, str] | None], Store] = open_store,
+    open_store: Callable[[str, Mapping[str, str] | None], Store] = open_table_store,
+    allowed: Iterable[str] = (),
+    guard_decoders: bool = True,
 ) -> Source:
     """The table at a path, or at several. `format` is a record format or the name of a source; `schema` is one of Arrow, one in
-    Spark's JSON, or columns as recorded. Raises `TableNotFound` where nothing is that could be a table."""
+    Spark's JSON, or columns as recorded; `allowed` are folders where the log of a lake format may name files beside the table's
+    own; `guard_decoders` is the setting. Raises `TableNotFound` where nothing is that could be a table."""
     written = (paths,) if isinstance(paths, (str, PathLike)) else tuple(paths)
     if not written:
         raise TableNotFound("no path was given", detail="EMPTY_PATH")
     request = Request(
-        tuple(fspath(path) for path in written),
+        tuple(path_given(path) for path in written),
         format,
         options or {},
         storage_options or {},
@@ -52,6 +56,8 @@ def open_source(
         version,
         timestamp,
         open_store,
+        allowed_roots(allowed),
+        guard_decoders,
     )
     for point in entry_points(group=GROUP):
         if format is None or point.name.lower() == format.lower():

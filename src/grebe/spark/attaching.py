@@ -20,6 +20,7 @@ from grebe.planner.query import Query
 from grebe.planner.selectivity import Statistics
 from grebe.planner.tables import KnownIndex, KnownTable
 from grebe.spark.planning import Planned, Planning
+from grebe.spark.queries import frame_of_query, require_query
 from grebe.spark.shim import Shim, load
 from grebe.spark.source import arrow_bytes
 from grebe.spark.tables import Found, Tables
@@ -109,7 +110,7 @@ class Attached:
         sizes = np.zeros(int(ids.max()) + 1 if len(ids) else 0, np.int64)
         sizes[ids] = files.table["size"].to_numpy()
         real = self._planning.tables.find([uri])
-        self._shim.bridge.snapshot(key).add(*arrow_bytes(files, ids))
+        self._shim.bridge.snapshot(key).add(*arrow_bytes(files, ids), b"")
         try:
             state = TableState() if real is None else replace(real.state, seen=None)
             known = KnownTable(uri, 0, tuple(indexes), sizes, key, believed, rows)
@@ -132,8 +133,9 @@ class Attached:
             context.setLocalProperty(name, before)
 
     def question(self, sql: str, supposed: Mapping[str, Found]) -> Query | None:
-        """The query as the planner sees it, its tables taken for these (by their roots); None if it reads none."""
-        frame = self.session.sql(sql)
+        """The query as the planner sees it, its tables taken for these (by their roots); None if it reads none. Raises
+        `InvalidStatement` for a command, which is not run."""
+        frame = frame_of_query(self.session, sql)
         token = SYSTEM.new_id()
         self._planning.await_under(token)
         self._suppose(token, supposed)
@@ -156,6 +158,7 @@ class Attached:
             raise Unsupported(
                 "a frame of Spark Connect hides its plan; give the query as SQL text", detail="SPARK_CONNECT"
             )
+        require_query(self.session, frame)
         self._planning.await_under(token)
         self._suppose(token, supposed)
         try:

@@ -1,5 +1,6 @@
 """Jobs of Spark that belong to an operation, so that they can be stopped with it."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,6 +11,28 @@ if TYPE_CHECKING:
 
 _AT_WORK: "dict[str, SparkContext]" = {}
 """Of each operation of this process that is in a block of `jobs_of`, where its jobs run."""
+
+
+class Interruption:
+    """The user's wish to stop what the main thread does: asked for, and raised there as a `KeyboardInterrupt`."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.raised = threading.Event()
+
+    def take(self) -> bool:
+        """Return whether to raise it now: jobs that were cancelled for it fail in many ways, none of which says why."""
+        if not self.asked.is_set():
+            return False
+        self.raised.set()
+        return True
+
+    def clear(self) -> None:
+        self.asked.clear()
+        self.raised.clear()
+
+
+INTERRUPTION = Interruption()
 
 
 def _tag(operation: str) -> str:

@@ -2,6 +2,7 @@
 they are: an index holds all rows of a file, those that the table has deleted since included."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from grebe.sources.lake import LakeVersion
 from grebe.spark import readings
 from grebe.spark.shim import Shim
 from grebe.spark.source import SparkSource, arrow_bytes, session_settings
-from grebe.spark.stores import hadoop_uri, storage_options, store_for
+from grebe.spark.stores import hadoop_uri, storage_options, table_store_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +49,8 @@ class LakeSource(SparkSource):
             return _of(self.given, self._shim, self.lake.at(), self.name, None)
         # Of what a catalog knows the catalog tells what is newest.
         told = json.loads(self._shim.bridge.relation(self._frame._jdf))
-        return lake_source(self.given, self._shim, told["lake"], told["at"], told["table"], self._frame)
+        allowed = self.lake.request.allowed_roots
+        return lake_source(self.given, self._shim, told["lake"], told["at"], told["table"], self._frame, allowed)
 
     def files(self) -> FileList:
         return self.lake.files()
@@ -98,6 +100,7 @@ def lake_source(
     at: str,
     name: str | None = None,
     frame: "DataFrame | None" = None,
+    allowed: Sequence[str] = (),
 ) -> LakeSource:
     """`at`: the table's folder, or of Iceberg the metadata file that counts. `frame`: what reads the table, if found by that."""
     options = storage_options(session, at if "://" in at else f"file://{at}")
@@ -106,7 +109,13 @@ def lake_source(
             f"{at} is reached through Spark's JVM only, where {format} cannot be listed by its Python package",
             detail="SCHEME",
         )
-    lake = open_source(at, format=format, storage_options=options, open_store=lambda uri, _: store_for(session, uri))
+    lake = open_source(
+        at,
+        format=format,
+        storage_options=options,
+        open_store=lambda uri, _: table_store_for(session, uri),
+        allowed=allowed,
+    )
     return _of(session, shim, lake, name, frame)  # type: ignore[arg-type]  # what is opened by the name of a lake format is one
 
 
@@ -128,6 +137,7 @@ def _of(
         _shim=shim,
         lake=lake,
         given=given,
+        allowed=lake.request.allowed_roots,
     )
 
 

@@ -15,8 +15,9 @@ from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.files import FileIds
-from grebe.formats import Column, Reading
+from grebe.formats import Column, Reading, format_named
 from grebe.formats.byte_cache import shared_cache
+from grebe.formats.protocol import BYTE_SPAN
 from grebe.formats.spark_types import type_json
 from grebe.indexes.view.definition import column_of
 from grebe.planner.choose import choose
@@ -63,8 +64,6 @@ class Planning:
         self.config = config
         self.inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self._cores = int(shim.context.defaultParallelism)
-        self._parts: dict[str, str] = {}
-        """Of questions whose end has not come yet. One thread asks a question, so that its parts come one after the other."""
         self._awaited: dict[str, list[Planned]] = {}
         self._supposed: dict[str, Mapping[str, Found]] = {}
         """By token, tables as they are to be taken for (by their roots) while a query is planned that is not to be changed."""
@@ -78,6 +77,7 @@ class Planning:
         if config.cache_bytes != self.config.cache_bytes:
             self.inquiry = Inquiry(shared_cache(config.cache_bytes), self._damaged)
         self.config = config
+        self._shim.bridge.setVerified(config.verify_index_data)
         self.tables.configure(config)
 
     def record(self, hears: HearsQueries | None) -> None:
@@ -91,11 +91,7 @@ class Planning:
         if number == "lost":
             self.tables.lost(text)
             return ""
-        if number == "part":
-            number, _, text = text.partition(" ")
-            self._parts[number] = self._parts.get(number, "") + text
-            return ""
-        asked = json.loads(self._parts.pop(number, "") + text)
+        asked = json.loads(text)
         if "statement" in asked:
             return statement(self._session_of(int(number)), asked["what"], asked["statement"])
         if "values" in asked:
@@ -268,6 +264,10 @@ class Planning:
             told = (
                 f"{name}: as it is now; of a lake table the query names the version, here VERSION AS OF {seen.version}"
             )
+            return replace(made, as_of=told)
+        if files["changed"] and format_named(reading.format).locator == BYTE_SPAN:
+            # What these held then is not to be had any more, and to leave them out would drop rows.
+            told = f"{name}: as it is now, for {files['changed']:,} of its text files changed since the last refresh of all indexes"
             return replace(made, as_of=told)
         return _as_of(made, table.table, seen.files)
 

@@ -7,6 +7,7 @@ from typing import Any
 from grebe.files import FileIds
 from grebe.planner.query import (
     Aggregate,
+    Answerable,
     Attribute,
     Filter,
     Join,
@@ -112,7 +113,11 @@ _NODES: dict[str, Callable[[_Reader, Json], Node]] = {
     "Project": lambda reader, plan: Project(reader.node(plan["c"][0]), reader.aliases(plan["a"])),
     "Join": _Reader.joined,
     "Aggregate": lambda reader, plan: Aggregate(
-        reader.node(plan["c"][0]), reader.keys(plan["k"]), reader.aliases(plan["a"]), tuple(plan["f"])
+        reader.node(plan["c"][0]),
+        reader.keys(plan["k"]),
+        reader.aliases(plan["a"]),
+        tuple(plan["f"]),
+        tuple(None if one is None else Answerable(*one) for one in plan["m"]),
     ),
     "Window": lambda reader, plan: Window(reader.node(plan["c"][0]), reader.keys(plan["k"]), reader.keys(plan["o"])),
     "Sort": lambda reader, plan: Sort(reader.node(plan["c"][0]), reader.keys(plan["k"]), plan["global"]),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from grebe.errors import Unsupported
 from grebe.formats import Column, Reading
+from grebe.formats.options import BY_ID, READER_SETTINGS, SESSION_ZONE, is_digest
 from grebe.formats.reading import columns_of
 from grebe.formats.registry import format_named
 from grebe.indexes.columns import spark_schema
@@ -40,26 +41,8 @@ _LAKES = {
     "org.apache.iceberg.spark.source.SparkBatchQueryScan": "iceberg",
 }
 
-_BY_ID, _FIELD_ID = "spark.sql.parquet.fieldId.read.enabled", "parquet.field.id"
-_SESSION_ZONE = "spark.sql.session.timeZone"
-# Settings that change what a reader makes of a file, with their defaults: only another value is part of a reading.
-SETTINGS = {
-    "spark.sql.parquet.datetimeRebaseModeInRead": "",
-    "spark.sql.parquet.int96RebaseModeInRead": "",
-    "spark.sql.parquet.binaryAsString": "false",
-    "spark.sql.parquet.int96AsTimestamp": "true",
-    "spark.sql.parquet.int96TimestampConversion": "false",
-    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
-    _BY_ID: "false",
-    "spark.sql.avro.datetimeRebaseModeInRead": "",
-    "spark.sql.legacy.timeParserPolicy": "",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
-    "spark.sql.csv.parser.columnPruning.enabled": "true",
-    "spark.sql.caseSensitive": "false",
-    _SESSION_ZONE: "",
-}
+_FIELD_ID = "parquet.field.id"
+SETTINGS = READER_SETTINGS
 _REBASING = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "datetimerebasemode",
     "spark.sql.parquet.int96RebaseModeInRead": "int96rebasemode",
@@ -91,7 +74,7 @@ def lake_reading(columns: Sequence[Column], settings: Mapping[str, str], zone: s
     """Of the files of a lake table, which are Parquet. The zone is that in which partitions are told, if they are timestamps."""
     known = format_named("parquet")
     options = known.options.of_reading({}) | _from_settings("parquet", {}, settings)
-    options.pop(_BY_ID, None)  # the table format says how its columns are found
+    options.pop(BY_ID, None)  # the table format says how its columns are found
     return Reading.of("parquet", options, columns, zone, local_times=False)
 
 
@@ -99,7 +82,7 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
     """Of a relation as the Java part describes it, under these settings of its session."""
     lake = lake_of(relation)
     if lake is not None:
-        return lake_reading(_lake_columns(lake, relation), settings, settings[_SESSION_ZONE])
+        return lake_reading(_lake_columns(lake, relation), settings, settings[SESSION_ZONE])
     name = FORMATS.get(relation["format_class"])
     if name is None:
         raise Unsupported(f"files of {relation['format']} are none that Grebe knows to read", detail="FORMAT")
@@ -110,7 +93,7 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
     given = known.options.of_reading(options) | _from_settings(name, options, settings)
     if _FIELD_ID not in relation["data_schema"]:
         given.pop(
-            _BY_ID, None
+            BY_ID, None
         )  # nothing is found by an id, whatever the setting (which Delta Lake switches on by itself)
     partitions = columns_of(json.loads(relation["partition_schema"]))
     names = {column.name.lower() for column in partitions}
@@ -120,12 +103,12 @@ def reading_of(relation: Mapping[str, Any], settings: Mapping[str, str]) -> Read
         malformed = _column_of_malformed(options, settings)
         own = [column for column in own if column.name != malformed]
     columns = (*own, *(Column(column.name, column.type, partition=True) for column in partitions))
-    zone = zone or settings[_SESSION_ZONE]
+    zone = zone or settings[SESSION_ZONE]
     of_jvm = _zone_of_jvm() if name == "orc" and any(map(_zoned, own)) else None
     if of_jvm is not None and of_jvm != zone:
         if any(map(_zoned, partitions)):
             # Two zones at once are more than a reading has room for, and more than anybody but Spark reads by.
-            given[_SESSION_ZONE] = zone
+            given[SESSION_ZONE] = zone
         zone = of_jvm
     return Reading.of(
         name,
@@ -183,7 +166,7 @@ def _from_settings(name: str, options: Mapping[str, str], settings: Mapping[str,
     for setting, default in SETTINGS.items():
         owner = next((form for form, prefix in _OF_FORMAT.items() if setting.startswith(prefix)), None)
         value = settings.get(setting, default)
-        if setting == _SESSION_ZONE or owner not in (None, name) or value in ("", default):
+        if setting == SESSION_ZONE or owner not in (None, name) or value in ("", default):
             continue
         option = _REBASING.get(setting)
         if option is None:
@@ -197,9 +180,24 @@ def reader_for(session: "SparkSession", reading: Reading) -> "DataFrameReader":
     """What reads plain files in this way."""
     from pyspark.sql.types import StructType
 
+    schema = StructType.fromJson(spark_schema((column.name, column.type) for column in reading.columns))
+    return session.read.format(reading.format).schema(schema).options(**reader_options(reading))
+
+
+def reader_options(reading: Reading) -> dict[str, str]:
+    """Return the options, other than defaults, that make Spark read in this way."""
+    unknown = sorted(hidden_options(reading))
+    if unknown:
+        raise Unsupported(
+            f"the table is read with the option {', '.join(unknown)}, of which only a digest is kept, since it may be a secret; "
+            "give the options again, or the DataFrame that reads the table",
+            detail="OPTION_NOT_KEPT",
+        )
     defaults = format_named(reading.format).options.defaults
     options = {name: value for name, value in reading.options if defaults.get(name) != value and "." not in name}
-    if reading.time_zone is not None:
-        options["timeZone"] = reading.time_zone
-    schema = StructType.fromJson(spark_schema((column.name, column.type) for column in reading.columns))
-    return session.read.format(reading.format).schema(schema).options(**options)
+    return options | ({} if reading.time_zone is None else {"timeZone": reading.time_zone})
+
+
+def hidden_options(reading: Reading) -> list[str]:
+    """Return the names of options whose values are not known any more."""
+    return [name for name, value in reading.options if is_digest(value)]

@@ -17,6 +17,7 @@ from grebe.spark.read_plan import read_plan
 
 # Relations that only Grebe makes: to build an index, or to look whether it is right.
 _OWN = "grebe.spark."
+_INDEX_SUFFIX = ".gix"
 _NO_READING = Reading("", (), ())
 _NO_FILES = FileIds.of_ranges(())
 NOWHERE = Seat("", "")
@@ -26,7 +27,7 @@ NOWHERE = Seat("", "")
 def ran(told: Mapping[str, Any], seat: Callable[[Sequence[str]], Seat], cores: int) -> Ran | None:
     """`seat` finds the table behind the roots of a relation. None for what is no query of a user's, or none of a table."""
     asked = told["asked"]
-    if any((one["files_class"] or "").startswith(_OWN) for one in asked["relations"]):
+    if any((one["files_class"] or "").startswith(_OWN) or _is_index_data(one["roots"]) for one in asked["relations"]):
         return None
     query = read_plan(asked, _relation, cores)
     seats = tuple(seat(one["roots"]) if readings.is_ours(one) else NOWHERE for one in asked["relations"])
@@ -45,6 +46,11 @@ def ran(told: Mapping[str, Any], seat: Callable[[Sequence[str]], Seat], cores: i
         used.get("without"),
         used.get("with"),
     )
+
+
+def _is_index_data(roots: Sequence[str]) -> bool:
+    """Tell whether a relation reads files of an index, as `verify` and merges of old indexes do."""
+    return any(root.rstrip("/").endswith(_INDEX_SUFFIX) for root in roots)
 
 
 def _relation(number: int, described: Mapping[str, Any]) -> Relation:

@@ -7,12 +7,13 @@ was started with it (`spark.jars`); executors get it as any other jar of the ses
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from grebe import telemetry
 from grebe.errors import Unsupported
+from grebe.spark.question_server import Answer, QuestionServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,16 +25,14 @@ _BRIDGES: "dict[int, Shim]" = {}
 _CLASSES: dict[int, Any] = {}
 """By gateway: py4j remembers the methods of a class by its name, so that a JVM must not load it twice."""
 
-Answer = Callable[[str], str]
 
-
-class _Delegate:
-    """What the rule calls: text in, text out. An empty text means: leave the plan as it is."""
+class _Planner:
+    """Answers the questions of the rule: text in, text out. An empty text means: leave the plan as it is."""
 
     def __init__(self) -> None:
         self.answer: Answer = lambda question: ""
 
-    def apply(self, question: str) -> str:
+    def __call__(self, question: str) -> str:
         try:
             return self.answer(question)
         except Exception as problem:  # a fault of ours must not reach the query: the plan stays as it is
@@ -44,18 +43,16 @@ class _Delegate:
             _logger.debug("event=planning_trace", exc_info=problem)
             return "!" + type(problem).__name__
 
-    class Java:
-        implements = ("java.util.function.Function",)
-
 
 class Shim:
     """The Java part in one JVM."""
 
-    def __init__(self, bridge: Any, delegate: _Delegate, gateway: Any, context: Any) -> None:
+    def __init__(self, bridge: Any, planner: _Planner, server: QuestionServer, gateway: Any, context: Any) -> None:
         self.bridge = bridge
         self.context = context
         self.gateway = gateway
-        self._delegate = delegate
+        self.server = server
+        self._planner = planner
         self.planning: Any = None
         """What answers, once a session is attached; see `attaching`."""
 
@@ -66,7 +63,7 @@ class Shim:
         return made
 
     def answer_with(self, answer: Answer) -> None:
-        self._delegate.answer = answer
+        self._planner.answer = answer
 
 
 def jar_for(scala: str) -> Path:
@@ -94,45 +91,42 @@ def load(session: "SparkSession") -> Shim:
         # A Python process has one gateway, but tests and notebooks stop and start contexts in it.
         key = id(context)
         if key not in _BRIDGES:
+            for stopped in _BRIDGES.values():
+                stopped.server.close()
             _BRIDGES.clear()
             _BRIDGES[key] = _loaded(context, gateway)
         return _BRIDGES[key]
 
 
 def _loaded(context: Any, gateway: Any) -> Shim:
-    from pyspark.java_gateway import ensure_callback_server_started
-
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # pyspark gives it no types
-    _without_delay(gateway)
     jvm = gateway.jvm
     scala = ".".join(jvm.scala.util.Properties.versionNumberString().split(".")[:2])
-    delegate = _Delegate()
     cls = _bridge_class(context, jvm, gateway, jar_for(scala))
-    # Only a method's argument can carry a Python object over; an array's element cannot.
+    planner = _Planner()
+    server = QuestionServer(gateway, planner)
+    server.start()
     arguments = jvm.java.util.ArrayList()
-    arguments.add(delegate)
-    return Shim(cls.getConstructors()[0].newInstance(arguments.toArray()), delegate, gateway, context)
+    for argument in (gateway.java_gateway_server, server.port, server.key):
+        arguments.add(argument)
+    bridge = cls.getConstructors()[0].newInstance(arguments.toArray())
+    return Shim(bridge, planner, server, gateway, context)
 
 
 def _bridge_class(context: Any, jvm: Any, gateway: Any, jar: Path) -> Any:
-    """Already there if Spark was started with the jar; else from a loader of ours, and the executors are told of the jar."""
+    """Already there if Spark was started with the jar; else from a loader of ours. Executors are told of the jar."""
     from py4j.protocol import Py4JJavaError
 
     parent = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    if "grebe-spark" not in context._jsc.sc().listJars().mkString(" "):
+        # Also where it is on the driver's class path alone: tasks read and write index files through it.
+        context._jsc.addJar(str(jar))
     try:
         return parent.loadClass(_BRIDGE)
-    except Py4JJavaError:  # ClassNotFoundException
-        context._jsc.addJar(str(jar))
+    except Py4JJavaError as problem:
+        if "ClassNotFoundException" not in str(problem.java_exception):
+            raise
     if id(gateway) not in _CLASSES:
         urls = gateway.new_array(jvm.java.net.URL, 1)
         urls[0] = jvm.java.io.File(str(jar)).toURI().toURL()
         _CLASSES[id(gateway)] = jvm.java.net.URLClassLoader(urls, parent).loadClass(_BRIDGE)
     return _CLASSES[id(gateway)]
-
-
-def _without_delay(gateway: Any) -> None:
-    """A question of more than one packet waits 40 ms for an acknowledgement otherwise."""
-    import socket
-
-    listening = gateway.get_callback_server().server_socket
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -12,18 +12,22 @@ import pyarrow as pa
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
 from grebe.files import FileList
+from grebe.files.uri import refuse_credentials
 from grebe.formats import Column, Reading
 from grebe.formats.registry import format_of_file
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN
+from grebe.sources.ends import with_ends
 from grebe.sources.partitions import partition_array, partitioning
 from grebe.spark import readings
 from grebe.spark.conditions import condition_of
 from grebe.spark.shim import Shim
-from grebe.spark.stores import hadoop_uri
+from grebe.spark.stores import hadoop_uri, table_store_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+LINE_COLUMN = "value"
+"""The name that Spark's text reader gives to a line."""
 # How long after a change another one may leave size and time as they are.
 _SETTLING_MS = {"file": 20}
 _SETTLING_OTHERS_MS = 2_000
@@ -38,8 +42,14 @@ class SparkSource:
     reading: Reading
     case_sensitive: bool
     kind: str = "plain"
+    identity: str = "stat"
+    """The setting of that name."""
+    guard_decoders: bool = True
+    """The setting of that name."""
     _frame: Any = field(repr=False, default=None)
     _shim: Shim = field(repr=False, default=None)  # type: ignore[assignment]  # always given; only fields with defaults may follow
+    allowed: tuple[str, ...] = field(repr=False, default=())
+    """Folders beside its own lake where tables that its views join may lie."""
 
     @property
     def version(self) -> str:
@@ -75,11 +85,14 @@ class SparkSource:
         return _SETTLING_MS.get(self.uri.partition("://")[0], _SETTLING_OTHERS_MS)
 
     def files(self) -> FileList:
-        """What the relation reads, listed now."""
+        """Return the files that the relation reads, listed now. A partition that the catalog keeps elsewhere than below the table
+        is not among them: no index covers it, and queries read it as it is."""
         lines = self._shim.bridge.files(self._frame._jdf).split("\n")[:-1]
-        return FileList.build(
-            self.uri, lines[0::3], np.array(lines[1::3], dtype=np.int64), np.array(lines[2::3], dtype=np.int64)
-        )
+        sizes, times = (np.array(lines[start::4], dtype=np.int64) for start in (1, 2))
+        files = FileList.build(self.uri, lines[0::4], sizes, times, [fact or None for fact in lines[3::4]]).below_root()
+        if self.identity == "footer":
+            return with_ends(files, table_store_for(self.session, self.uri))
+        return files.without_etags() if self.identity == "times" else files
 
     def whole(self) -> "DataFrame":
         """The relation itself."""
@@ -88,25 +101,46 @@ class SparkSource:
 
     def frame(self, files: FileList, ids: npt.NDArray[np.uint32], row_numbers: bool = False) -> "DataFrame":
         """Exactly these files: the columns of the relation, then the id of each row's file and, if asked, its row number."""
-        from pyspark.sql import DataFrame, functions
+        from pyspark.sql import functions
+
+        frame = self._with_ids(self._frame, files, ids)
+        if row_numbers:
+            frame = frame.select("*", functions.col("_metadata.row_index").alias(ROW_COLUMN))
+        return frame
+
+    def lines(
+        self, files: FileList, ids: npt.NDArray[np.uint32], line_separator: str = "", whole: bool = False
+    ) -> "DataFrame":
+        """Return the lines of exactly these files as text, or each file as one value, with the ids of their files."""
+        relation = json.loads(self._shim.bridge.relation(self._frame._jdf))
+        reader = self.session.read.format("text").option("recursiveFileLookup", "true").option("wholetext", whole)
+        if line_separator:
+            reader = reader.option("lineSep", line_separator)
+        text = reader.load([hadoop_uri(self.session, root) for root in relation["roots"]])
+        return self._with_ids(text, files, ids)
+
+    def _with_ids(self, frame: "DataFrame", files: FileList, ids: npt.NDArray[np.uint32]) -> "DataFrame":
+        from pyspark.sql import DataFrame
 
         if len(ids) != len(files):
             raise SourceChanged(f"{len(files)} files and {len(ids)} ids", detail="FILE_LIST")
         key = f"{self.uri}#{SYSTEM.new_id()}"
         snapshot = self._shim.bridge.snapshot(key)
         try:
-            snapshot.add(*arrow_bytes(files, ids))
-            numbered = self._shim.bridge.numbered(self._frame._jdf, snapshot, FILE_COLUMN)
+            snapshot.add(*arrow_bytes(files, ids), b"")
+            numbered = self._shim.bridge.numbered(frame._jdf, snapshot, FILE_COLUMN)
         finally:
             self._shim.bridge.forget(key)
-        frame = DataFrame(numbered, self.session)
-        if row_numbers:
-            frame = frame.select("*", functions.col("_metadata.row_index").alias(ROW_COLUMN))
-        return frame
+        return DataFrame(numbered, self.session)
 
 
 def plain_source(
-    session: "SparkSession", shim: Shim, source: "str | DataFrame", frame: "DataFrame", relation: Mapping[str, Any]
+    session: "SparkSession",
+    shim: Shim,
+    source: "str | DataFrame",
+    frame: "DataFrame",
+    relation: Mapping[str, Any],
+    allowed: Sequence[str] = (),
 ) -> SparkSource:
     """Of a frame and what it reads; `source` is what the user called it. Raises `InvalidIndex` for what is not one relation of
     files."""
@@ -120,6 +154,8 @@ def plain_source(
         raise Unsupported(
             f"{_spoken(source)} is read as {relation['format']}, which Grebe cannot index yet", detail="FORMAT"
         )
+    for root in relation["roots"]:
+        refuse_credentials(root)
     settings = session_settings(session, shim)
     uri = common_root(relation["roots"])
     if len({root.split("/")[2] for root in relation["roots"]}) > 1:
@@ -134,6 +170,7 @@ def plain_source(
         case_sensitive=settings["spark.sql.caseSensitive"] == "true",
         _frame=frame,
         _shim=shim,
+        allowed=tuple(allowed),
     )
 
 
@@ -216,3 +253,9 @@ def arrow_bytes(
         offsets.astype("<i4").tobytes(),
         text,
     )
+
+
+def fact_bytes(files: FileList) -> bytes:
+    """A line for each file: what tells it from another one of the same size and time, if anything is known; nothing if of none."""
+    known = files.table["etag"].to_pylist()
+    return "\n".join((one or "").replace("\n", " ") for one in known).encode() if any(known) else b""

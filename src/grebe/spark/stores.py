@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grebe.files import canonical_uri
 from grebe.store.hadoop import hadoop_store
-from grebe.store.opening import open_store
+from grebe.store.opening import open_store, open_table_store, patient
 from grebe.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ def store_for(session: "SparkSession", uri: str) -> Store:
     canonical = canonical_uri(uri)
     options = storage_options(session, canonical)
     return hadoop_store(session, canonical) if options is None else open_store(canonical, options)
+
+
+def table_store_for(session: "SparkSession", uri: str) -> Store:
+    """The store of a table's own files, which may be read through links of a local disk."""
+    canonical = canonical_uri(uri)
+    return open_table_store(canonical) if canonical.startswith("file:") else patient(store_for(session, canonical))
 
 
 def storage_options(session: "SparkSession", uri: str) -> dict[str, str] | None:

@@ -28,8 +28,9 @@ from grebe.log.registration import Registry
 from grebe.log.states import ACTIVE, IndexState, KeptVersion, TableState
 from grebe.planner.observing import Seat
 from grebe.planner.tables import KnownIndex, KnownTable, OlderVersion
+from grebe.spark.content import checksum_lines
 from grebe.spark.shim import Shim
-from grebe.spark.source import arrow_bytes, common_root
+from grebe.spark.source import arrow_bytes, common_root, fact_bytes
 from grebe.spark.stores import hadoop_uri, store_for
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class _Followed:
         new = registered.ids.to_numpy() >= self._sent
         if new.any():
             files = registered.files.filter(new)
-            self._shim.bridge.snapshot(key).add(*arrow_bytes(files, registered.ids.to_numpy()[new]))
+            self._shim.bridge.snapshot(key).add(*arrow_bytes(files, registered.ids.to_numpy()[new]), fact_bytes(files))
             self._sent = registered.next_id
             self._count += len(files)
         else:
@@ -166,7 +167,16 @@ class _Followed:
             for kept in index.kept
         )
         return KnownIndex(
-            index.name, index.spec.kind, index.state, copy, aside, pruner, older, index.version, version[1]
+            index.name,
+            index.spec.kind,
+            index.state,
+            copy,
+            aside,
+            pruner,
+            older,
+            index.version,
+            version[1],
+            index.problem,
         )
 
     def _opened(self, index: IndexState, kept: KeptVersion) -> KnownIndex:
@@ -188,9 +198,7 @@ class _Followed:
     def _announce(self, copy: Copy) -> None:
         if not self._shim.bridge.hasContent(copy.key):
             root = hadoop_uri(self._session, self._log.store.uri)
-            self._shim.bridge.addContent(
-                copy.key, "\n".join(f"{root}/{path}" for path in copy.content["path"].to_pylist())
-            )
+            self._shim.bridge.addContent(copy.key, copy.name, checksum_lines(copy.content, root))
 
 
 class Tables:

@@ -6,17 +6,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from grebe.clock import SYSTEM, Clock
-from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
+from grebe.errors import GrebeError, InvalidIndex, InvalidStatement, SourceChanged, TableNotFound, Unsupported
 from grebe.files import canonical_uri
 from grebe.formats.spark_types import type_text
 from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure, column_of
+from grebe.indexes.view.expressions import Refused
 from grebe.indexes.view.trees import text_of
 from grebe.indexes.where import unsure_casts
 from grebe.predicate.normalise import normalise
 from grebe.predicate.text import to_sql
 from grebe.predicate.tree import opaque_terms
+from grebe.sources.roots import allowed_roots, is_allowed
 from grebe.spark import readings
 from grebe.spark.conditions import condition_of
+from grebe.spark.queries import frame_of_query, require_query
 from grebe.spark.read_expressions import predicate, type_of_json
 from grebe.spark.shim import Shim, load
 
@@ -81,6 +84,22 @@ def with_files(session: "SparkSession", definition: Definition, clock: Clock = S
     return replace(definition, bases=(definition.bases[0], *others))
 
 
+def require_allowed_bases(definition: Definition, table: str, allowed: Sequence[str]) -> None:
+    """Raise `Unsupported` if the view joins a table that does not lie beside its own one, in the same bucket or name service, or
+    below a root that the setting `allowed_roots` names: a definition is read from a log, and to read a table is to copy its
+    rows."""
+    beside = table.rpartition("/")[0]
+    lake = beside if beside.partition("://")[2] else table
+    roots = allowed_roots(allowed)
+    for one in definition.bases:
+        if one.uri != table and not is_allowed(one.uri, lake, roots):
+            raise Unsupported(
+                f"the view joins {one.uri}, which lies neither beside {table} nor below a folder that the setting allowed_roots "
+                "names; nothing there was read. Name its folder in allowed_roots if it is one of yours, or delete the view",
+                detail="OUTSIDE_ROOTS",
+            )
+
+
 def require_unchanged(session: "SparkSession", definition: Definition) -> None:
     """Raises `SourceChanged` if a table beside the first is not as the definition says."""
     if _files(session, definition) != [one.files for one in definition.bases[1:]]:
@@ -136,14 +155,17 @@ def frame_of_base(session: "SparkSession", base: Base) -> "DataFrame":
 def _frame(session: "SparkSession", query: "str | DataFrame", index: str) -> "DataFrame":
     from pyspark.errors import PySparkException
 
-    if not isinstance(query, str):
-        return query
     try:
-        return session.sql(query)
+        if isinstance(query, str):
+            return frame_of_query(session, query)
+        require_query(session, query)
     except PySparkException as problem:
         raise InvalidIndex(
             f"view {index}: Spark cannot read its query ({condition_of(problem)})", detail="VIEW_QUERY"
         ) from problem
+    except InvalidStatement as problem:
+        raise InvalidIndex(f"view {index}: {problem}", detail="VIEW_QUERY") from problem
+    return query
 
 
 def _bases(
@@ -205,16 +227,30 @@ class _Meant:
             Condition(tree, sql, self._holds(asked))
             for tree, sql, asked in zip(block["conjuncts"], self.said["where"], block["predicates"], strict=True)
         ]
-        return Definition(
-            text,
-            self.bases,
-            tuple(where),
-            tuple(_distinct(keys)),
-            grouped,
-            tuple(self.measures.values()),
-            tuple(self.functions),
-            self.settings,
+        return self._checked(
+            Definition(
+                text,
+                self.bases,
+                tuple(where),
+                tuple(_distinct(keys)),
+                grouped,
+                tuple(self.measures.values()),
+                tuple(self.functions),
+                self.settings,
+            )
         )
+
+    def _checked(self, definition: Definition) -> Definition:
+        """Whatever is read from a log is checked in the same way, so that no view is made that could not be read again."""
+        try:
+            definition.check()
+        except Refused as refused:
+            raise InvalidIndex(
+                f"view {self.index}: {refused} has no place in a view; a view is stored, and rebuilt by others, so that it may use "
+                "only functions that are known to give the same everywhere (docs/guides/views.md lists them)",
+                detail="VIEW_FUNCTION",
+            ) from refused
+        return definition
 
     def _holds(self, asked: list[Any]) -> str:
         columns = {

@@ -239,7 +239,10 @@ class _Statements(Cursor):
         names, table = self._some_on_table()
         if len(names) > 1:
             self.fail("VACUUM takes one index, or all: VACUUM INDEXES ON …")
-        return VacuumIndexes(table, names[0] if names else None)
+        dry_run = bool(self.take_word("dry"))
+        if dry_run:
+            self.expect_word("run")
+        return VacuumIndexes(table, names[0] if names else None, dry_run)
 
     def _verify(self) -> VerifyIndexes:
         table = self._indexes_on_table()

@@ -83,9 +83,12 @@ class RestoreIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndexes:
-    columns: ClassVar[str] = "indexes ARRAY<STRING>, objects BIGINT, bytes BIGINT, waiting BIGINT"
+    columns: ClassVar[str] = (
+        "indexes ARRAY<STRING>, objects BIGINT, bytes BIGINT, waiting BIGINT, dry_run BOOLEAN, paths ARRAY<STRING>"
+    )
     table: TableName
     name: str | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)

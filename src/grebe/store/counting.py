@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from grebe import telemetry
+from grebe.store.children import children_of
 from grebe.store.protocol import ObjectInfo, Store
 
 _PAGE = 1000
@@ -56,6 +57,10 @@ class Counting:
         self._lock = threading.Lock()
 
     @property
+    def inner(self) -> Store:
+        return self._store
+
+    @property
     def uri(self) -> str:
         return self._store.uri
 
@@ -76,10 +81,12 @@ class Counting:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
         spans = ranges if self._spans is None else self._spans(ranges)
         self._count("get_ranges", requests=len(spans))
-        parts = self._store.get_ranges(path, ranges)
+        parts = self._store.get_ranges(path, ranges, expected)
         end = max((start + len(part) for (start, _), part in zip(ranges, parts, strict=True) if part), default=0)
         self._count("get_ranges", requests=0, read=sum(max(min(length, end - start), 0) for start, length in spans))
         return parts
@@ -99,6 +106,10 @@ class Counting:
             if number and number % _PAGE == 0:
                 self._count("list")
             yield info
+
+    def children(self, prefix: str = "") -> Sequence[str]:
+        self._count("list")
+        return children_of(self._store, prefix)
 
     def delete(self, path: str) -> None:
         self._count("delete")

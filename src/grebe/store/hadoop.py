@@ -5,16 +5,19 @@ step of the name node. Two things would let two writers win, and are never used:
 stands in, and a rename on object stores, where it is a check and then a copy.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused, Unsupported
 from grebe.files import canonical_uri
+from grebe.store.hadoop_access import LOOKED_AT, acl_spec, folder_mode, has_group, without_group
 from grebe.store.local import LocalStore
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
-from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, Store
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, Store
 from grebe.store.ranges import cut, spans
 
 if TYPE_CHECKING:
@@ -86,6 +89,9 @@ class HadoopStore:
         self._with_parents = array(hadoop.Options.CreateOpts, hadoop.Options.CreateOpts.createParent())
         self._keep = array(hadoop.Options.Rename, hadoop.Options.Rename.NONE)
         self._overwrite = array(hadoop.Options.Rename, hadoop.Options.Rename.OVERWRITE)
+        self._permission = hadoop.permission
+        self._table: str | None = None
+        self._making = threading.Lock()
         with _Failures(uri):
             self._context = hadoop.FileContext.getFileContext(
                 hadoop.Path(self._base).toUri(), context._jsc.hadoopConfiguration()
@@ -110,16 +116,22 @@ class HadoopStore:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
         asked = self.spans(ranges)
         place = self._place(path)
         with self._failures(path):
             stream = self._context.open(place)
             try:
                 size = self._context.getFileStatus(place).getLen()
-                return cut(ranges, asked, [_read(stream, start, min(length, size - start)) for start, length in asked])
+                read = [_read(stream, start, min(length, size - start)) for start, length in asked]
             finally:
                 stream.close()
+        # A change sets the time: what is afterwards as it was expected was so when it was opened.
+        if expected is not None and not self.stat(path).is_same(expected):
+            raise ObjectChanged(f"{self._uri}/{path} was changed")
+        return cut(ranges, asked, read)
 
     @staticmethod
     def spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -144,6 +156,50 @@ class HadoopStore:
             found = list(self._walk(self._path((self._base + top).rstrip("/") if top else self._base), top))
         return iter(sorted((info for info in found if info.path > start_after), key=lambda info: info.path))
 
+    def children(self, prefix: str = "") -> Sequence[str]:
+        place = self._path((self._base + folder(prefix)).rstrip("/") if folder(prefix) else self._base)
+        try:
+            with self._failures(prefix):
+                entries = [each for each in self._context.util().listStatus(place) if each.getPath() != place]
+        except ObjectMissing:
+            return []
+        found = [str(each.getPath().getName()) + "/" * each.isDirectory() for each in entries]
+        return [name for name in found if not is_draft(name.rstrip("/"))]
+
+    def drafts(self) -> Sequence[ObjectInfo]:
+        return [one for one in self._all(DRAFT_FOLDER) if not one.path.endswith("/")]
+
+    def folders(self, prefix: str) -> Sequence[ObjectInfo]:
+        found = [replace(one, path=one.path.rstrip("/")) for one in self._all(prefix) if one.path.endswith("/")]
+        return sorted(found, key=lambda one: one.path, reverse=True)
+
+    def remove_folder(self, path: str) -> None:
+        place = self._place(path)
+        try:
+            with self._failures(path):
+                if not len(self._context.util().listStatus(place)):
+                    self._context.delete(place, False)
+        except ObjectMissing:
+            return
+
+    def _all(self, prefix: str) -> Sequence[ObjectInfo]:
+        """Files and folders below a folder, and the folder itself; paths of folders end in `/`."""
+        place = self._place(prefix)
+        try:
+            with self._failures(prefix):
+                own = self._context.getFileStatus(place)
+                entries = list(self._context.util().listStatus(place))
+        except ObjectMissing:
+            return []
+        found = [ObjectInfo(f"{prefix}/", 0, own.getModificationTime())]
+        for each in entries:
+            path = f"{prefix}/{each.getPath().getName()}"
+            if each.isDirectory():
+                found += self._all(path)
+            else:
+                found.append(ObjectInfo(path, each.getLen(), each.getModificationTime()))
+        return found
+
     def delete(self, path: str) -> None:
         place = self._place(path)
         try:
@@ -159,6 +215,55 @@ class HadoopStore:
             if status.isFile():
                 return ObjectInfo(path, status.getLen(), status.getModificationTime())
         raise ObjectMissing(f"{self._uri}/{path} is a folder")
+
+    def take_access_of(self, table: str) -> None:
+        """Let nobody below a folder that is made here who may not read the table at this canonical URI, if it lies here as well."""
+        scheme, _, rest = self._uri.partition("://")
+        start = f"{scheme}://{rest.partition('/')[0]}/"
+        if self._rename_is_safe and table.startswith(start):
+            self._table = self._base[: self._base.index("/", self._base.index("://") + 3) + 1] + table[len(start) :]
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder that others than this store will write to."""
+        self._make_root()
+        with self._failures(path, writing=True):
+            self._context.mkdir(self._place(path), self._folder_rights, True)
+
+    def give_access(self, path: str) -> None:
+        """Do nothing: who may not read the table does not get below the root."""
+
+    def _make_root(self) -> None:
+        with self._making:
+            if self._table is None:
+                return
+            root, table = self._path(self._base), self._path(self._table)
+            with _Failures(self._uri, writing=True):
+                util = self._context.util()
+                if not util.exists(root) and util.exists(table):
+                    self._make_closed(root, table)
+            self._table = None
+
+    def _make_closed(self, root: Any, table: Any) -> None:
+        from py4j.protocol import Py4JJavaError
+
+        of_table = self._context.getFileStatus(table)
+        listed = self._context.util().listStatus(table) if of_table.isDirectory() else [of_table]
+        files = [one for one in listed if one.isFile() and not one.getPath().getName().startswith((".", "_"))]
+        mode = folder_mode(_bits(of_table), map(_bits, files[:LOOKED_AT]))
+        self._context.mkdir(root, self._permission.FsPermission("700"), True)
+        try:
+            if self._context.getFileStatus(root).getGroup() != of_table.getGroup():
+                self._context.setOwner(root, None, of_table.getGroup())
+        except Py4JJavaError:  # none of the maker's groups
+            mode = without_group(mode)
+        try:
+            entries = [str(one.toString()) for one in self._context.getAclStatus(table).getEntries()]
+        except Py4JJavaError:  # a name node without access control lists
+            entries = []
+        if entries and has_group(mode):
+            self._context.setAcl(root, self._permission.AclEntry.parseAclSpec(acl_spec(mode, entries), True))
+        else:
+            self._context.setPermission(root, self._permission.FsPermission(f"{mode:o}"))
 
     def _walk(self, place: Any, path: str) -> Iterator[ObjectInfo]:
         try:
@@ -182,6 +287,7 @@ class HadoopStore:
     def _write_and_rename(self, path: str, data: bytes, options: Any) -> None:
         place = self._place(path)
         draft = self._path(f"{self._base}{DRAFT_FOLDER}/{SYSTEM.new_id()}")
+        self._make_root()
         with self._failures(path, writing=True):
             stream = self._context.create(draft, self._create, self._with_parents)
             try:
@@ -205,6 +311,10 @@ class HadoopStore:
 
     def _failures(self, path: str, *, writing: bool = False) -> "_Failures":
         return _Failures(f"{self._uri}/{path}".rstrip("/"), writing=writing)
+
+
+def _bits(status: Any) -> int:
+    return int(status.getPermission().toShort())
 
 
 def _read(stream: Any, start: int, length: int) -> bytes:

@@ -5,13 +5,17 @@ folder below the root, and then renamed: without overwriting for `put_if_absent`
 node. A crash leaves at most a draft, which no listing shows and no name refers to.
 """
 
+import itertools
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused
+from grebe.store.hadoop_access import LOOKED_AT, folder_mode, without_group
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
-from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
 from grebe.store.ranges import cut, spans
 
 # By default the client tries for three minutes. Whoever waits for a commit repeats it by himself.
@@ -36,6 +40,8 @@ class HdfsStore:
         authority, _, path = rest.partition("/")
         self._uri = uri
         self._base = f"/{path}/" if path else "/"
+        self._table: str | None = None
+        self._making = threading.Lock()
         self._client: Client = Client(f"{scheme}://{authority}", {**_PATIENCE, **options})
 
     @property
@@ -53,11 +59,17 @@ class HdfsStore:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
         asked = self.spans(ranges)
         with self._failures(path):
             reader = self._reader(path, min_end=max(start + length for start, length in asked) if asked else 0)
-            return cut(ranges, asked, [_read(reader, start, length) for start, length in asked])
+            read = [_read(reader, start, length) for start, length in asked]
+        # A change sets the time: what is afterwards as it was expected was so when it was opened.
+        if expected is not None and not self.stat(path).is_same(expected):
+            raise ObjectChanged(f"{self._uri}/{path} was changed")
+        return cut(ranges, asked, read)
 
     @staticmethod
     def spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -85,6 +97,46 @@ class HdfsStore:
         # The name node lists folder by folder, and a file asked for as a folder is listed as itself.
         return iter(sorted((info for info in shown if info.path.startswith(top)), key=lambda info: info.path))
 
+    def children(self, prefix: str = "") -> Sequence[str]:
+        top = (self._base + folder(prefix)).rstrip("/")
+        try:
+            with self._failures(prefix):
+                found = [
+                    each.path.rpartition("/")[2] + "/" * each.isdir
+                    for each in self._client.list_status(top or "/", recursive=False)
+                    if each.path.rstrip("/") != top
+                ]
+        except ObjectMissing:
+            return []
+        return [name for name in found if not is_draft(name.rstrip("/"))]
+
+    def drafts(self) -> Sequence[ObjectInfo]:
+        return [one for one in self._all(DRAFT_FOLDER) if not one.path.endswith("/")]
+
+    def folders(self, prefix: str) -> Sequence[ObjectInfo]:
+        found = [replace(one, path=one.path.rstrip("/")) for one in self._all(prefix) if one.path.endswith("/")]
+        return sorted(found, key=lambda one: one.path, reverse=True)
+
+    def remove_folder(self, path: str) -> None:
+        try:
+            with self._failures(path):
+                if not list(self._client.list_status(self._place(path), recursive=False)):
+                    self._client.delete(self._place(path), False)
+        except ObjectMissing:
+            return
+
+    def _all(self, prefix: str) -> Sequence[ObjectInfo]:
+        """Files and folders below a folder, and the folder itself; paths of folders end in `/`."""
+        try:
+            with self._failures(prefix):
+                top = self._place(prefix)
+                each = [self._client.get_file_info(top), *self._client.list_status(top, recursive=True)]
+        except ObjectMissing:
+            return []
+        return [
+            ObjectInfo(one.path[len(self._base) :] + "/" * one.isdir, one.length, one.modification_time) for one in each
+        ]
+
     def delete(self, path: str) -> None:
         with self._failures(path):
             self._client.delete(self._place(path), False)
@@ -95,6 +147,52 @@ class HdfsStore:
         if status.isdir:
             raise ObjectMissing(f"{self._uri}/{path} is a folder")
         return ObjectInfo(path, status.length, status.modification_time)
+
+    def take_access_of(self, table: str) -> None:
+        """Let nobody below a folder that is made here who may not read the table at this canonical URI, if it lies here as well."""
+        scheme, _, rest = self._uri.partition("://")
+        start = f"{scheme}://{rest.partition('/')[0]}/"
+        if table.startswith(start):
+            self._table = table[len(start) - 1 :]
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder that others than this store will write to."""
+        with self._failures(path, writing=True):
+            self._make_root()
+            self._client.mkdirs(self._place(path), create_parent=True)
+
+    def give_access(self, path: str) -> None:
+        """Do nothing: who may not read the table does not get below the root."""
+
+    def _make_root(self) -> None:
+        with self._making:
+            if self._table is not None:
+                root = self._base.rstrip("/")
+                of_table = None if self._facts(root) else self._facts(self._table)
+                if root and of_table is not None:
+                    self._make_closed(root, self._table, of_table)
+                self._table = None
+
+    def _make_closed(self, root: str, table: str, of_table: Any) -> None:
+        listed = itertools.islice(self._client.list_status(table), 4 * LOOKED_AT)
+        names = ((one, one.path.rpartition("/")[2]) for one in listed)
+        files = [one for one, name in names if not one.isdir and not name.startswith((".", "_"))]
+        mode = folder_mode(of_table.permission, (one.permission for one in files[:LOOKED_AT]))
+        self._client.mkdirs(root, 0o700, create_parent=True)
+        try:
+            if self._client.get_file_info(root).group != of_table.group:
+                self._client.set_owner(root, group=of_table.group)
+            if self._client.get_acl_status(table).entries:
+                mode = without_group(mode)  # whom a list names is told apart through the JVM only
+        except (OSError, RuntimeError):  # none of the maker's groups, or a name node without access control lists
+            mode = without_group(mode)
+        self._client.set_permission(root, mode)
+
+    def _facts(self, place: str) -> Any:
+        try:
+            return self._client.get_file_info(place or "/")
+        except FileNotFoundError:
+            return None
 
     def _place(self, path: str) -> str:
         return self._base + checked(path)
@@ -123,6 +221,7 @@ class HdfsStore:
         place = self._place(path)
         draft = f"{self._base}{DRAFT_FOLDER}/{SYSTEM.new_id()}"
         with self._failures(path, writing=True):
+            self._make_root()
             with self._client.create(draft, WriteOptions(create_parent=True)) as file:
                 file.write(data)
             try:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from grebe.clock import SYSTEM, Clock
 from grebe.store.paths import checked, folder
-from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing
 
 Moment = Literal["before", "after"]
 Script = Callable[[Moment, str, str], None]
@@ -46,8 +46,12 @@ class MemoryStore:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get(path)[start : start + length]
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
         data = self.get(path)
+        if expected is not None and not self.stat(path).is_same(expected):
+            raise ObjectChanged(f"{self.uri}/{path} was changed")
         return [data[start : start + length] for start, length in ranges]
 
     def put_if_absent(self, path: str, data: bytes) -> None:

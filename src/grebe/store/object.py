@@ -13,15 +13,16 @@ import os
 import re
 import threading
 from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grebe.errors import GrebeError, StoreRefused
 from grebe.store.paths import checked, folder
-from grebe.store.protocol import ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
 from grebe.store.ranges import cut, spans
 
 if TYPE_CHECKING:
-    from obstore import Bytes, ObjectMeta
+    from obstore import Bytes, GetOptions, ObjectMeta
     from obstore.store import ObjectStore as Client
 
 _STATUS = re.compile(r"returned non-2xx status code: (\d{3})")
@@ -65,13 +66,15 @@ class ObjectStore:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
         asked = self.spans(ranges)
         key = self._key(path)
         with _Outcomes(self, path, "read"):
             if len(asked) == 1:
-                return cut(ranges, asked, [self._read(key, *asked[0])])
-            return cut(ranges, asked, _wait_for_all([self._read_async(key, *span) for span in asked]))
+                return cut(ranges, asked, [self._read(key, *asked[0], expected)])
+            return cut(ranges, asked, _wait_for_all([self._read_async(key, *span, expected) for span in asked]))
 
     @staticmethod
     def spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -104,6 +107,16 @@ class ObjectStore:
         found.sort(key=lambda info: info.path)
         return (info for info in found if info.path > start_after)
 
+    def children(self, prefix: str = "") -> Sequence[str]:
+        import obstore
+
+        start = len(self._base + folder(prefix))
+        with _Outcomes(self, prefix, "list"):
+            found = obstore.list_with_delimiter(self._client, (self._base + folder(prefix)).rstrip("/") or None)
+        objects = [each["path"][start:] for each in found["objects"]]
+        folders = [f"{each.rstrip('/')[start:]}/" for each in found["common_prefixes"]]
+        return [name for name in (*objects, *folders) if name.rstrip("/")]
+
     def delete(self, path: str) -> None:
         import obstore
 
@@ -134,28 +147,56 @@ class ObjectStore:
     def _relative(self, key: str) -> str:
         return key[len(self._base) :]
 
-    def _read(self, key: str, start: int, length: int) -> bytes:
+    def _read(self, key: str, start: int, length: int, expected: ObjectInfo | None) -> bytes:
         import obstore
         from obstore.exceptions import BaseError
 
         try:
-            return obstore.get_range(self._client, key, start=start, length=length).to_bytes()
+            if expected is None:
+                return obstore.get_range(self._client, key, start=start, length=length).to_bytes()
+            found = obstore.get(self._client, key, options=_if_same(expected, start, length))
+            self._require(expected, found.meta)
+            return found.bytes().to_bytes()
         except BaseError as error:
             if _PAST_THE_END.search(str(error)):
                 return b""
             raise
 
-    async def _read_async(self, key: str, start: int, length: int) -> bytes:
+    async def _read_async(self, key: str, start: int, length: int, expected: ObjectInfo | None) -> bytes:
         import obstore
         from obstore.exceptions import BaseError
 
         try:
-            read: Bytes = await obstore.get_range_async(self._client, key, start=start, length=length)
+            read: Bytes
+            if expected is None:
+                read = await obstore.get_range_async(self._client, key, start=start, length=length)
+            else:
+                found = await obstore.get_async(self._client, key, options=_if_same(expected, start, length))
+                self._require(expected, found.meta)
+                read = await found.bytes_async()
         except BaseError as error:
             if _PAST_THE_END.search(str(error)):
                 return b""
             raise
         return read.to_bytes()
+
+    def _require(self, expected: ObjectInfo, meta: "ObjectMeta") -> None:
+        """Compare what the reply says of the object: not every store heeds a condition. Its etag decides where both have one; else
+        the time, which a reply has in whole seconds."""
+        found = _info(expected.path, meta)
+        if found.etag is None or expected.etag is None:
+            found = replace(found, modified_ms=found.modified_ms + expected.modified_ms % 1000)
+        else:
+            found = replace(found, modified_ms=expected.modified_ms)
+        if not found.is_same(expected):
+            raise ObjectChanged(f"{self._uri}/{expected.path} was changed")
+
+
+def _if_same(expected: ObjectInfo, start: int, length: int) -> "GetOptions":
+    """Return the options of a conditional read. A weak etag matches nothing in a condition."""
+    if expected.etag is None or expected.etag.startswith("W/"):
+        return {"range": (start, start + length)}
+    return {"range": (start, start + length), "if_match": f'"{expected.etag}"'}
 
 
 def _info(path: str, meta: "ObjectMeta") -> ObjectInfo:
@@ -213,6 +254,8 @@ class _Outcomes:
         text = str(error)
         found = _STATUS.search(text)
         status = found[1] if found else ""
+        if isinstance(error, PreconditionError) and self._call == "read":
+            return ObjectChanged(f"{self._where} was changed")
         if isinstance(error, AlreadyExistsError | PreconditionError):
             # Without a condition the store only means that another write is under way.
             return (ObjectExists if self._call == "put if absent" else OutcomeUnknown)(f"{self._where} exists already")

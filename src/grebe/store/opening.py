@@ -4,12 +4,18 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from grebe.errors import InvalidConfig, Unsupported
+from grebe.clock import SYSTEM
+from grebe.errors import Unsupported
 from grebe.files import canonical_uri
+from grebe.files.uri import refuse_credentials
 from grebe.store.clouds import open_azure, open_gcs, open_http, open_s3
 from grebe.store.hdfs import HdfsStore
 from grebe.store.local import LocalStore
+from grebe.store.patient import PatientStore
 from grebe.store.protocol import Store
+
+_PATIENCE = 5.0
+"""Seconds. Clients of object stores have repeated a request for a while by then."""
 
 
 def _open_local(uri: str, options: Mapping[str, str]) -> Store:
@@ -39,7 +45,7 @@ _BY_SCHEME: dict[str, Callable[[str, Mapping[str, str]], Store]] = {
 def open_store(uri: str | Path, storage_options: Mapping[str, str] | None = None) -> Store:
     """The store rooted at `uri`: a local path, or a URI of one of the schemes above and their other names (s3a, az, gcs, …)."""
     text = str(uri)
-    _refuse_credentials(text)
+    refuse_credentials(text)
     canonical = canonical_uri(text)
     scheme = canonical.partition("://")[0]
     opener = _BY_SCHEME.get(scheme)
@@ -51,15 +57,20 @@ def open_store(uri: str | Path, storage_options: Mapping[str, str] | None = None
     return opener(canonical, storage_options or {})
 
 
-def _refuse_credentials(uri: str) -> None:
-    """A URI gets into logs, messages and the log of the table: a password in it would, too."""
-    scheme, found, rest = uri.partition("://")
-    authority, _, path = rest.partition("/")
-    in_query = scheme.lower() != "file" and any(
-        f"{name}=" in path for name in ("sig", "X-Amz-Signature", "X-Goog-Signature")
-    )
-    if found and (":" in authority.rpartition("@")[0] or in_query):
-        raise InvalidConfig(
-            "the URI holds credentials; leave them out, and give them by storage_options, the environment or a profile",
-            detail="CREDENTIALS_IN_URI",
-        )
+def open_table_store(uri: str | Path, storage_options: Mapping[str, str] | None = None) -> Store:
+    """The store of a table's own files: as `open_store`, but links on a local disk are followed when it is read, as Spark does, and
+    a read without a clear answer is repeated."""
+    return patient(raw_table_store(uri, storage_options))
+
+
+def patient(store: Store) -> Store:
+    """Repeat reads of a table's files that get no clear answer, and raise `StoreUnreachable` where none gets one."""
+    return PatientStore(store, SYSTEM, _PATIENCE)
+
+
+def raw_table_store(uri: str | Path, storage_options: Mapping[str, str] | None = None) -> Store:
+    """The store of a table's own files as it is, for whoever wraps it."""
+    store = open_store(uri, storage_options)
+    if isinstance(store, LocalStore):
+        return LocalStore(Path(store.uri.removeprefix("file://") or "/"), follow_links=True)
+    return store

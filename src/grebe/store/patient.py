@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from grebe.clock import Clock
 from grebe.errors import StoreUnreachable
+from grebe.store.children import children_of
+from grebe.store.folders import HasFolders
 from grebe.store.protocol import ObjectInfo, OutcomeUnknown, Store
 
 T = TypeVar("T")
@@ -26,8 +28,8 @@ class Patience:
         """Raises `StoreUnreachable` when patience is at an end."""
         if self._clock.monotonic() >= self._until:
             raise StoreUnreachable(
-                f"the store gave no clear answer in time ({problem}). Check that it is reachable, then try again: that is safe, "
-                "even if the last request was carried out."
+                f"the store gave no clear answer in time ({problem.args[0]}). Check that it is reachable, then try again: that is "
+                "safe, even if the last request was carried out."
             ) from problem
         self._clock.sleep(self._pause * (0.5 + self._clock.random()))
         self._pause = min(self._pause * 2, 2.0)
@@ -38,6 +40,10 @@ class PatientStore:
         self._store = store
         self._clock = clock
         self._seconds = seconds
+
+    @property
+    def inner(self) -> Store:
+        return self._store
 
     @property
     def uri(self) -> str:
@@ -55,8 +61,10 @@ class PatientStore:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self._again(lambda: self._store.get_range(path, start, length))
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        return self._again(lambda: self._store.get_ranges(path, ranges))
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
+        return self._again(lambda: self._store.get_ranges(path, ranges, expected))
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self._store.put_if_absent(path, data)
@@ -74,6 +82,22 @@ class PatientStore:
                 return
             except OutcomeUnknown as problem:
                 patience.wait(problem)
+
+    def children(self, prefix: str = "") -> Sequence[str]:
+        return self._again(lambda: children_of(self._store, prefix))
+
+    def drafts(self) -> Sequence[ObjectInfo]:
+        store = self._store
+        return self._again(store.drafts) if isinstance(store, HasFolders) else ()
+
+    def folders(self, prefix: str) -> Sequence[ObjectInfo]:
+        store = self._store
+        return self._again(lambda: store.folders(prefix)) if isinstance(store, HasFolders) else ()
+
+    def remove_folder(self, path: str) -> None:
+        store = self._store
+        if isinstance(store, HasFolders):
+            self._again(lambda: store.remove_folder(path))
 
     def delete(self, path: str) -> None:
         self._again(lambda: self._store.delete(path))

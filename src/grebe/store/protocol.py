@@ -20,18 +20,29 @@ class ObjectExists(GrebeError):
     """The store says that the path is taken. After a lost reply this may be the caller's own write: read it to find out."""
 
 
+class ObjectChanged(GrebeError):
+    """The object at that path is another than the one that was expected."""
+
+
 class OutcomeUnknown(GrebeError):
     """Time-out, connection reset or 5xx: the call may or may not have been carried out, or may be so later."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """One object. `modified_ms` is the store's own clock; two of one store can be compared, those of two stores cannot."""
+    """One object. `modified_ms` is the store's own clock; two of one store can be compared, those of two stores cannot. `etag` is
+    what the store has to tell an object from another one of the same size and time: an object store's etag, inode and time of the
+    last change of any kind on a local disk, the file id on HDFS."""
 
     path: str
     size: int
     modified_ms: int
     etag: str | None = None
+
+    def is_same(self, other: "ObjectInfo") -> bool:
+        """Return whether both describe the same bytes. Etags count where both sides have one."""
+        unlike = self.etag is not None and other.etag is not None and self.etag != other.etag
+        return self.size == other.size and self.modified_ms == other.modified_ms and not unlike
 
 
 class Store(Protocol):
@@ -50,8 +61,11 @@ class Store(Protocol):
         """`length` bytes from `start`; fewer only where the object ends before. Raises `ObjectMissing`."""
         ...
 
-    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Several (start, length) of one object, at once where the store can. Raises `ObjectMissing`."""
+    def get_ranges(
+        self, path: str, ranges: Sequence[tuple[int, int]], expected: ObjectInfo | None = None
+    ) -> list[bytes]:
+        """Several (start, length) of one object, at once where the store can. Raises `ObjectMissing`, and `ObjectChanged` if the
+        object was not `expected` all the while: then none of the bytes may be used."""
         ...
 
     def put_if_absent(self, path: str, data: bytes) -> None:

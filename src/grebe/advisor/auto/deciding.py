@@ -14,7 +14,7 @@ from grebe.advisor.budget import budget_bytes
 from grebe.advisor.organise.organising import Organised
 from grebe.advisor.recommend.suggestion import Suggestion
 from grebe.advisor.workload.observed import Observed
-from grebe.errors import Conflict, IndexExists, IndexNotFound, InvalidStatement, WrongState
+from grebe.errors import Conflict, IndexExists, IndexNotFound, InvalidIndex, InvalidStatement, WrongState
 from grebe.indexes.kind import Kind
 from grebe.indexes.layout.spec import Layout
 from grebe.log.budget import bytes_of
@@ -44,7 +44,7 @@ class Tended:
     suggested: Callable[[float], Sequence[Suggestion]]
     """Within so many bytes."""
     created: Callable[[Kind, Purpose], object]
-    refreshed: Callable[[Sequence[str], Purpose], object]
+    refreshed: Callable[[Sequence[str], Purpose], Sequence[IndexInfo]]
     organised: Callable[[str, Purpose], Organised]
     """Where that is due."""
     dropped: Callable[[str, Purpose], object]
@@ -98,6 +98,7 @@ def _drop(work: _Work) -> list[str]:
         if not name.startswith(OWN):
             continue
         why = "it was deleted" if index.state == DELETED else paid_by(index, work.table.observed).complaint
+        why = why or (f"it can no longer be refreshed ({index.problem})" if index.problem else None)
         if why is None:
             continue
 
@@ -114,7 +115,9 @@ def _refresh(work: _Work, gone: Sequence[str]) -> None:
     if stale:
         why = f"up to {max(one.files_stale for one in stale):,} files of the table have changed"
         names = [one.name for one in stale]
-        work.step("refresh", ", ".join(names), why, lambda: work.table.refreshed(names, work.purpose(why)))
+        done: list[IndexInfo] = []
+        work.step("refresh", ", ".join(names), why, lambda: done.extend(work.table.refreshed(names, work.purpose(why))))
+        work.steps += [Step("refresh", one.name, "left", one.problem) for one in done if one.problem]
 
 
 def _organise(work: _Work, gone: Sequence[str]) -> None:
@@ -126,6 +129,9 @@ def _organise(work: _Work, gone: Sequence[str]) -> None:
             found = work.table.organised(name, work.purpose("queries lose by the layout"))
         except InvalidStatement:
             continue  # no query with a condition on it has been recorded
+        except InvalidIndex as dead:
+            work.steps.append(Step("organise", name, "left", str(dead)))
+            continue
         if found.done != "nothing":
             done = "would" if work.dry_run and found.done != "left" else found.done
             done = "done" if done in ("rewritten", "replaced", "created") else done

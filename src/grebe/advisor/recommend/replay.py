@@ -1,19 +1,34 @@
 """Recorded queries as SQL again: what of them counts for indexes, their conditions, joins and groups, over tables by their paths.
 
-Of queries that differ only in their values a few stand for all.
+Of queries that differ only in their values a few stand for all. What was recorded lies beside the indexes, and others may write
+there: so each piece is read by our own parsers and written anew, and a query with a piece that they do not know is left out.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
+from grebe import telemetry
 from grebe.advisor.recommend.texts import Weighed
 from grebe.advisor.workload.observed import Joined, Observed, Scan
 from grebe.errors import GrebeError
+from grebe.files.untrusted import FOREIGN
+from grebe.indexes.columns import path_of
+from grebe.indexes.view.allowed import AGGREGATES, FUNCTIONS
 from grebe.predicate.codec import from_json
-from grebe.predicate.text import to_sql
+from grebe.predicate.lexer import tokens
+from grebe.predicate.parse import parse
+from grebe.predicate.text import column_sql, to_sql
 from grebe.predicate.tree import TRUE, opaque_terms
 
+_logger = logging.getLogger("grebe.advisor")
 _OF_A_SHAPE = 6
+_KNOWN = (
+    FUNCTIONS | AGGREGATES | {"avg", "cast", "distinct", "first", "last", "stddev", "variance", "approx_count_distinct"}
+)
+_OF_QUERIES = frozenset(("select", "from", "union", "values", "table", "join", "lateral", "where", "with"))
 
 Named = Callable[[str], str | None]
 """What SQL may call the table at a URI; None if it cannot be read any more."""
@@ -28,10 +43,45 @@ def replayed(observed: Sequence[Observed], named: Named) -> list[Weighed]:
         step = max(1, len(alike) // _OF_A_SHAPE)
         some = alike[::step]
         for one in some:
-            text = sql_of(one, named)
+            text = _sql_of(one, named)
             if text is not None:
                 found[text] = found.get(text, 0.0) + len(alike) / len(some)
     return [Weighed(text, weight) for text, weight in found.items()]
+
+
+def _sql_of(one: Observed, named: Named) -> str | None:
+    """As `sql_of`; None too for what was never recorded of a query."""
+    try:
+        return sql_of(replace(one, scans=tuple(map(_read, one.scans))), named)
+    except (GrebeError, *FOREIGN) as problem:
+        telemetry.event(
+            _logger, logging.WARNING, "recorded_query_left_out", query=str(one.query)[:40], why=type(problem).__name__
+        )
+        return None
+
+
+def _read(scan: Scan) -> Scan:
+    """With columns and functions written anew. Raises `GrebeError` where one is none."""
+    return replace(
+        scan,
+        columns=tuple(map(_column, scan.columns)),
+        groups=tuple(map(_column, scan.groups)),
+        aggregates=tuple(text for text in scan.aggregates if _is_aggregate(text)),
+        joins=tuple(replace(one, column=_column(one.column), other=_column(one.other)) for one in scan.joins),
+    )
+
+
+def _column(text: str) -> str:
+    return column_sql(path_of(text, "recorded"))
+
+
+def _is_aggregate(text: str) -> bool:
+    """Tell whether a text calls nothing but functions that are known, and has no word of a query in it."""
+    found = tokens(text)
+    called = {
+        one.text.lower() for one, behind in pairwise(found) if behind.is_sign("(") and one.kind in ("word", "name")
+    }
+    return called <= _KNOWN and not {one.word for one in found} & _OF_QUERIES
 
 
 def sql_of(one: Observed, named: Named) -> str | None:
@@ -92,7 +142,8 @@ def _where(scan: Scan) -> str:
     if scan.tree is None:
         return ""
     try:
-        predicate = from_json(scan.tree)
+        # A tree that was forged may hold any name of a function: only what our parser makes of its text is known.
+        predicate = parse(to_sql(from_json(scan.tree)))
     except GrebeError:
         return ""  # of a later version, or with literals of a wrong type
     return "" if predicate == TRUE or opaque_terms(predicate) else f" WHERE {to_sql(predicate)}"

@@ -19,7 +19,7 @@ from grebe.indexes.view.definition import Definition
 from grebe.maintenance.facts import data_files, facts_of, spread_over
 from grebe.spark.frames import arrow_of_frame
 from grebe.spark.source import SparkSource
-from grebe.spark.stores import store_for
+from grebe.spark.stores import table_store_for
 from grebe.spark.views import frame_of_base
 
 _FILES, _ROWS = 24, 48_000
@@ -30,7 +30,7 @@ _SEED = 42
 
 def sample_of(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], columns: Collection[str]) -> Sample:
     """Of these files of the table, with these columns."""
-    store = store_for(source.session, source.uri)
+    store = table_store_for(source.session, source.uri)
     facts = facts_of(files, source.reading, store)
     places = spread_over(len(files), _FILES) if len(files) else np.empty(0, np.int64)
     names = [column.name for column in source.reading.columns if column.name in columns]

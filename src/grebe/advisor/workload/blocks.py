@@ -20,9 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from grebe.advisor.workload.observed import SCHEMA
+from grebe.advisor.workload.observed import SCHEMA, require_whole
 from grebe.clock import Clock
 from grebe.errors import CorruptIndex
+from grebe.files.untrusted import decoding
+from grebe.indexes.content.parquet_table import read_parquet, refused
 from grebe.indexes.content.sealed import sealed, unsealed
 from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown, Store
 
@@ -142,7 +144,7 @@ def _replaced(there: Iterable[Block], known: Mapping[str, pa.Table | None]) -> d
     for one in there:
         table = known.get(one.path)
         if table is not None:
-            for other in json.loads((table.schema.metadata or {}).get(_REPLACES, b"[]")):
+            for other in _named(table):
                 found[other] = min(one.modified_ms, found.get(other, one.modified_ms))
     return found
 
@@ -154,10 +156,22 @@ def _read(store: Store, path: str) -> tuple[pa.Table | None, bool]:
     except ObjectMissing:
         return None, False
     try:
-        table = pq.read_table(io.BytesIO(unsealed(data, path)))
-        missing = [one for one in SCHEMA if one.name not in table.column_names]
-        for one in missing:
-            table = table.append_column(one, pa.nulls(table.num_rows, one.type))
-        return table.select(SCHEMA.names).cast(SCHEMA.with_metadata(table.schema.metadata)), True
-    except (CorruptIndex, pa.ArrowException, ValueError):
+        table = read_parquet(unsealed(data, path), path)
+        with decoding(lambda why: refused(path, why, "DAMAGED")):
+            missing = [one for one in SCHEMA if one.name not in table.column_names]
+            for one in missing:
+                table = table.append_column(one, pa.nulls(table.num_rows, one.type))
+            table = table.select(SCHEMA.names).cast(SCHEMA.with_metadata(table.schema.metadata))
+            require_whole(table)
+            _named(table)
+        return table, True
+    except CorruptIndex:
         return None, True
+
+
+def _named(table: pa.Table) -> list[str]:
+    """The blocks that this one replaces."""
+    named = json.loads((table.schema.metadata or {}).get(_REPLACES, b"[]"))
+    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+        raise ValueError("what it replaces is no list of names")
+    return named

@@ -1,8 +1,8 @@
 """Many small blocks become few, old queries are let go: by whoever looks, at any time, several at once, killed at any point.
 
 One write is the whole step: a block with all the queries of others, which it names. From then on the others do not count; they are
-removed once nobody can still be reading them (`micd_seconds`, by the store's own clock). Should two do this at once, queries are in
-two new blocks, and a query that is met twice is one; should one die before the write, nothing has happened.
+removed once nobody can still be reading them (`vacuum_retention_seconds`, by the store's own clock). Should two do this at once,
+queries are in two new blocks, and a query that is met twice is one; should one die before the write, nothing has happened.
 """
 
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ _SMALL = 4 * 1024**2
 class Retention:
     days: float
     bytes: int
-    micd_seconds: float
+    vacuum_retention_seconds: float
 
     @classmethod
     def of_settings(cls, config: Config) -> "Retention":
-        return cls(config.workload_days, config.workload_bytes, config.micd_seconds)
+        return cls(config.workload_days, config.workload_bytes, config.vacuum_retention_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +83,6 @@ def _removable(there: list[blocks.Block], content: blocks.Content, retention: Re
     """Those that do not count any more, for so long that nobody can still be reading them. Now is when the store wrote last."""
     now = max((one.modified_ms for one in there), default=0)
     since = {one.path: content.replaced[one.path] for one in there if one.path in content.replaced}
-    return [path for path, replaced_ms in since.items() if now - replaced_ms >= retention.micd_seconds * 1000]
+    return [
+        path for path, replaced_ms in since.items() if now - replaced_ms >= retention.vacuum_retention_seconds * 1000
+    ]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,22 @@ SCHEMA = pa.schema(
         ("expected", pa.float64()),
     ]
 )
+
+
+_MAY_LACK = {"limit", "expected_without", "expected"}
+_MAY_LACK_OF_SCANS = {"tree", "files", "files_of", "bytes", "bytes_of", "rows_read", "rows"}
+
+
+def require_whole(table: pa.Table) -> None:
+    """Raise `ValueError` where a value lacks that every query has. The table has the columns of `SCHEMA`."""
+    lacking = [name for name in SCHEMA.names if name not in _MAY_LACK and table[name].null_count]
+    scans = pc.list_flatten(table["scans"].combine_chunks())
+    asked = [field.name for field in _SCAN if field.name not in _MAY_LACK_OF_SCANS]
+    lacking += [f"scans.{name}" for name in asked if pc.struct_field(scans, name).null_count]
+    joins = pc.list_flatten(pc.struct_field(scans, "joins"))
+    lacking += [f"joins.{field.name}" for field in _JOINED if pc.struct_field(joins, field.name).null_count]
+    if lacking:
+        raise ValueError(f"it lacks {', '.join(lacking)}")
 
 
 def to_table(observed: list[Observed]) -> pa.Table:

@@ -23,7 +23,10 @@ from grebe.clock import SYSTEM, Clock
 from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.log import identity
+from grebe.log.ownership import require_ours_or_empty
 from grebe.planner.observing import HearsLookups, HearsQueries, LookedUp, Ran
+from grebe.store.access import taking_access_of
+from grebe.store.patient import PatientStore
 from grebe.store.protocol import ObjectExists, ObjectMissing, Store
 
 _logger = logging.getLogger("grebe.advisor")
@@ -36,6 +39,8 @@ _STORES = 64
 """So many are kept open."""
 _LOOKS_AT_BLOCKS = 1 / 32
 """Of the writes that each client makes, so many end with a look at whether there are too many blocks."""
+_PATIENCE = 5.0
+"""Seconds that a look at a folder may take where the store gives no clear answer."""
 _KEY = f"{blocks.FOLDER}/key"
 
 Opener = Callable[[str], Store]
@@ -66,6 +71,8 @@ class Recorder:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stores: dict[tuple[str, _Target], Store] = {}
+        self._tables: dict[str, str] = {}
+        """By the place of its log the table of a query that was heard of."""
         self._keys: dict[str, bytes] = {}
         self._complained: set[str] = set()
 
@@ -136,6 +143,9 @@ class Recorder:
         if isinstance(seen, LookedUp):
             return {target.place: of_lookup(seen, query, client, self._mark(target.place, target))}
         places = dict.fromkeys(seat.place for seat in seen.seats if seat.place)
+        if len(self._tables) >= _STORES:
+            self._tables.clear()
+        self._tables.update((seat.place, seat.table) for seat in seen.seats)
         return of_query(seen, query, client, {place: self._mark(place, target) for place in places})
 
     def _mark(self, place: str, target: _Target) -> Mark | None:
@@ -151,7 +161,10 @@ class Recorder:
         if (place, target) not in self._stores:
             if len(self._stores) >= _STORES:
                 self._stores.clear()
-            self._stores[place, target] = target.opener(place)
+            opened = target.opener(place)
+            require_ours_or_empty(PatientStore(opened, self._clock, _PATIENCE))
+            table = self._tables.get(place)
+            self._stores[place, target] = opened if table is None else taking_access_of(opened, table)
         return self._stores[place, target]
 
     def _complain(self, event: str, place: str, code: str) -> None:

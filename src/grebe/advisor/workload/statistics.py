@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from grebe.advisor.workload.blocks import FOLDER
 from grebe.errors import CorruptIndex, Unsupported
+from grebe.files.untrusted import decoding
 from grebe.indexes.content.sealed import sealed, unsealed
 from grebe.indexes.supposed import scaled
 from grebe.predicate.arrow_types import from_arrow, to_physical
@@ -159,9 +160,12 @@ def _key(value: object, numeric: bool) -> Any:
 def _sketch(packed: bytes, numeric: bool) -> Any:
     from datasketches import PyStringsSerDe, kll_doubles_sketch, kll_items_sketch
 
-    if numeric:
-        return kll_doubles_sketch.deserialize(packed)
-    return kll_items_sketch.deserialize(packed, PyStringsSerDe())
+    try:
+        if numeric:
+            return kll_doubles_sketch.deserialize(packed)
+        return kll_items_sketch.deserialize(packed, PyStringsSerDe())
+    except RuntimeError as refused:
+        raise ValueError(f"no sketch: {refused}") from refused
 
 
 def _require_sketches() -> None:
@@ -185,13 +189,28 @@ def store(statistics: TableStatistics, into: Store, hashed: bool) -> None:
 
 def load(of: Store) -> TableStatistics | None:
     """None where there are none, or none that can be read."""
+    uri = f"{of.uri}/{PATH}"
     try:
-        known = json.loads(unsealed(of.get(PATH), f"{of.uri}/{PATH}"))
+        data = unsealed(of.get(PATH), uri)
+        with decoding(lambda why: CorruptIndex(f"{uri} is damaged ({why})", detail="DAMAGED")):
+            return _loaded(json.loads(data))
     except (ObjectMissing, CorruptIndex):
         return None
+
+
+def _loaded(known: Any) -> TableStatistics:
     columns = {}
     for one in known["columns"]:
         path = tuple(one.pop("path"))
         one |= {name: base64.b64decode(one[name]) for name in ("quantiles", "seen")}
-        columns[path] = ColumnStatistics(**one)
+        made = columns[path] = ColumnStatistics(**one)
+        if not all(isinstance(part, str) for part in path) or not isinstance(made.numeric, bool):
+            raise TypeError("a column that is none")
+        if not (0 <= made.nulls <= 1 and 0 <= made.distinct < math.inf):
+            raise ValueError("shares and counts that are none")
+        if made.quantiles:
+            _require_sketches()
+            made.quantile(0.5)  # what is no sketch is found out here
+    if not isinstance(known["rows"], int) or known["rows"] < 0:
+        raise ValueError("a number of rows that is none")
     return TableStatistics(known["rows"], columns)

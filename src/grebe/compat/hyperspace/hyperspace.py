@@ -91,7 +91,7 @@ class Hyperspace:
 
     def vacuumIndex(self, indexName: str) -> None:
         """Removes a deleted index for good, and of any other what is out of use. Bytes that a reader may still be at wait for a
-        later vacuum (`micd_seconds`)."""
+        later vacuum (`vacuum_retention_seconds`)."""
         table, name = self._table(indexName)
         table.vacuum(name)
 

@@ -20,11 +20,14 @@ from itertools import accumulate, pairwise
 import pyarrow as pa
 
 from grebe.errors import CorruptIndex
+from grebe.files.untrusted import FOREIGN, unzstd
 from grebe.formats.parquet_pages.chunk import Chunk
 from grebe.formats.parquet_pages.schema import FileSchema, schema_of
 from grebe.formats.parquet_pages.thrift import binary, varint, varints, write_varint, write_varints
 
 VERSION = 1
+_AT_LEAST, _MOST_TIMES = 4 * 1024 * 1024, 256
+"""A schema may unpack to so many bytes, or so many times its own."""
 _NONE, _ALL, _UNKNOWN, _COUNTED = range(4)
 _DICTIONARY, _ELSEWHERE, _SCATTERED = 1 << 4, 1 << 7, 1 << 8
 
@@ -45,7 +48,7 @@ def corruption() -> Iterator[None]:
     """What goes wrong inside is damage of the map."""
     try:
         yield
-    except (IndexError, KeyError, ValueError, OSError, RecursionError) as error:
+    except FOREIGN as error:
         raise CorruptIndex("a page map cannot be read; refresh with mode='full'", detail="PAGE_MAP") from error
 
 
@@ -64,7 +67,8 @@ def pack_schema_blob(schema: FileSchema) -> bytes:
 def unpack_schema_blob(data: bytes, place: int) -> tuple[FileSchema, int]:
     size, place = varint(data, place)
     length, place = varint(data, place)
-    return schema_of(pa.decompress(data[place : place + length], size, "zstd", asbytes=True)), place + length
+    packed = data[place : place + length]
+    return schema_of(unzstd(packed, size, max(_AT_LEAST, _MOST_TIMES * len(packed)))), place + length
 
 
 def pack_body(counts: Sequence[int], sections: Sequence[bytes]) -> bytes:

@@ -20,6 +20,7 @@ from grebe.formats.parquet_pages.schema import FileSchema
 from grebe.formats.parquet_pages.thrift import varint, varints, write_varint, write_varints
 
 _PREFIX = 5
+_LONGEST = 1 << 40
 
 
 def pack_maps(maps: Sequence[PageMap | None]) -> bytes:
@@ -75,7 +76,7 @@ class MapDirectory:
                 schemas.append(schema)
             count, place = varint(data, place)
             numbers = varints(data[place:stop]).astype(np.int64)
-            if len(numbers) != 2 * count:
+            if len(numbers) != 2 * count or (numbers < 0).any() or (numbers[:count] > _LONGEST).any():
                 raise _corrupt()
             ends = np.cumsum(np.concatenate(([stop], numbers[:count])))
             return cls(tuple(schemas), ends, numbers[count:])
@@ -92,6 +93,8 @@ class MapDirectory:
         """From the bytes of its span; None for a file without a map."""
         if not body:
             return None
+        if self._numbers[number] >= len(self.schemas):
+            raise _corrupt()
         return PageMap(self.schemas[self._numbers[number]], *map_bytes.unpack_body(body))
 
     @property

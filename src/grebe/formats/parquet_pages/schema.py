@@ -12,8 +12,12 @@ import pyarrow as pa
 
 from grebe.formats.parquet_pages.failures import Damaged, NoPages
 from grebe.formats.parquet_pages.thrift import (
+    BINARIES,
+    INTEGERS,
+    STRUCTS,
     Struct,
     binary,
+    field_kinds,
     list_head,
     read_struct,
     varint,
@@ -22,6 +26,8 @@ from grebe.formats.parquet_pages.thrift import (
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED = range(8)
 _WIDTHS = {BOOLEAN: 0, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8, BYTE_ARRAY: 0}
 _REPEATED = 2
+_KINDS = {**dict.fromkeys((1, 2, 3, 5, 6, 7, 8, 9), INTEGERS), 4: BINARIES, 10: STRUCTS}
+"""How the fields of an element are written."""
 ARROW_SCHEMA = b"ARROW:schema"
 _OLD_WRITER = re.compile(rb"parquet-mr version (\d+)\.(\d+)")
 _SCHEMAS_KEPT = 256
@@ -108,6 +114,8 @@ def _elements(blob: bytes, place: int) -> tuple[list[Struct], list[int]]:
     count, _, place = list_head(blob, place)
     elements, bounds = [], [place]
     for _ in range(count):
+        if any(kind != _KINDS.get(number, kind) for number, kind in field_kinds(blob, place).items()):
+            raise Damaged("a field of its schema is of another type")
         element, place = read_struct(blob, place)
         elements.append(element)
         bounds.append(place)
@@ -122,6 +130,8 @@ def _tree(elements: Sequence[Struct], blob: bytes, bounds: Sequence[int]) -> tup
         element = elements[number]
         path = (*path, element[4])
         kind = element.get(3, 0)
+        if kind not in (0, 1, _REPEATED) or (1 in element) == bool(element.get(5, 0)):
+            raise Damaged("an element of its schema is neither a column nor a group")
         definition += kind != 0
         repetition += kind == _REPEATED
         number += 1

@@ -76,6 +76,23 @@ def read_struct(data: bytes, place: int = 0, spans: Spans | None = None) -> tupl
             spans[number] = (start, place)
 
 
+def field_kinds(data: bytes, place: int) -> dict[int, int]:
+    """Return how the fields of the struct at this place are written, by number. Arrow passes over a field that is written otherwise
+    than it expects, where `read_struct` takes any number for a number."""
+    kinds: dict[int, int] = {}
+    number = 0
+    while head := data[place]:
+        place += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            zigzag, place = varint(data, place)
+            number = (zigzag >> 1) ^ -(zigzag & 1)
+        kinds[number] = head & 15
+        _, place = _value(data, place, head & 15)
+    return kinds
+
+
 def _value(data: bytes, place: int, kind: int) -> tuple[Any, int]:
     if kind in (4, 5, 6):
         zigzag, place = varint(data, place)

@@ -102,8 +102,10 @@ def reads_of(index: str, spec: IndexSpec) -> frozenset[str]:
 def kept_of(frame: "DataFrame", shape: Shape) -> "DataFrame":
     """The rows and columns of the index, under their names in the content."""
     if shape.where is not None:
-        _require_plain_literals(frame, shape.where)
-        frame = frame.where(shape.where)
+        # Written anew from the tree that our own parser makes of the log's text: that text itself never reaches Spark.
+        condition = to_sql(where.recalled(shape.where, shape.reading))
+        _require_plain_literals(frame, condition)
+        frame = frame.where(condition)
     chosen = [functions.col(quoted(*column.path)).alias(column.content) for column in shape.columns]
     return frame.select(*chosen, *([FILE_COLUMN] if shape.lineage else []))
 

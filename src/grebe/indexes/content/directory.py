@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from grebe.errors import CorruptIndex, UnreadableFile
@@ -17,6 +18,7 @@ from grebe.formats.parquet_pages import read_footer, tail_length
 from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.bounds import Bounds, bounds_of, column_of
+from grebe.indexes.content.parquet_table import read_parquet
 from grebe.indexes.content.sealed import digest, sealed, unsealed
 from grebe.indexes.content.shape import shape_of
 from grebe.indexes.kind import bound_names
@@ -25,6 +27,7 @@ from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 
 NAME = "directory.gix"
 NO_BUCKET = -1
+_TYPES = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "tail": pa.int64(), "tail_digest": pa.binary()}
 COLUMNS = ("path", "size", "rows", "footer", "tail", "tail_digest", "bucket")
 """And then three for each column indexed on, its bounds and NULLs (`kind.bound_names`). Release 0.1 wrote those of the first."""
 _PARTITION = re.compile(r"_(\d+)\.gix$")
@@ -50,11 +53,16 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
     shape = shape_of(index, spec)
     if shape.layout is None:
         raise CorruptIndex(f"index {index} does not say how its rows lie", detail="SPEC")
+    return describe_files(folder, store, shape.on, bucketed=shape.layout.buckets > 0)
+
+
+def describe_files(folder: str, store: Store, on: Sequence[Chosen], bucketed: bool) -> tuple[ContentFile, ...]:
+    """Write the directory of a folder, with bounds of the columns `on`; return it and the content files."""
     found = list(store.list(folder))
     content = [(one, int(partition[1])) for one in found if (partition := _PARTITION.search(one.path))]
 
     def examine(one: tuple[ObjectInfo, int]) -> _Written:
-        return _examined(DataFile(store, one[0].path, one[0].size), one[1], shape.on)
+        return _examined(DataFile(store, one[0].path, one[0].size), one[1], on)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         written = list(pool.map(examine, content))
@@ -63,7 +71,7 @@ def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[Co
         list(pool.map(store.delete, [one.path for one in found if one.path not in kept]))
     # The number of a file within its partition has three digits, or more.
     run = sorted((w for w in written if w.rows), key=lambda w: (w.partition, len(w.name), w.name))
-    return _store_directory(store, folder, run, shape.on, bucketed=shape.layout.buckets > 0)
+    return _store_directory(store, folder, run, on, bucketed)
 
 
 def read_directory(store: Store, folder: str) -> pa.Table:
@@ -76,13 +84,15 @@ def read_directory(store: Store, folder: str) -> pa.Table:
 
 
 def parse_directory(data: bytes, uri: str) -> pa.Table:
-    try:
-        table = pq.read_table(pa.BufferReader(unsealed(data, uri)))
-    except (pa.ArrowInvalid, OSError) as unknown:
-        raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY") from unknown
+    table = read_parquet(unsealed(data, uri), uri, "DIRECTORY")
     names, bounded = table.column_names, (table.num_columns - len(COLUMNS)) // 3
     if names != [*COLUMNS, *(name for place in range(bounded) for name in bound_names(place))]:
         raise CorruptIndex(f"{uri} is no directory of an index", detail="DIRECTORY")
+    for name, kind in _TYPES.items():
+        if table[name].type != kind or table[name].null_count:
+            raise CorruptIndex(f"{uri} is no directory of an index: {name} is not what it was", detail="DIRECTORY")
+    if pc.any(pc.or_(pc.less(table["tail"], 0), pc.greater(table["tail"], table["size"]))).as_py():
+        raise CorruptIndex(f"{uri} names an end of a file that is longer than the file", detail="DIRECTORY")
     return table
 
 

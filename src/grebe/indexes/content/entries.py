@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from grebe.errors import Unsupported
+from grebe.errors import CorruptIndex, Unsupported
 from grebe.formats import Reading, format_named
 from grebe.indexes import columns
 from grebe.indexes.columns import Chosen
@@ -81,6 +81,12 @@ def places_in(reading: Reading, locators: Sequence[str], found: pa.Table | None)
     if not locators:
         return None
     schema = format_named(reading.format).locator.schema
+    if len(locators) != len(schema.names):
+        raise CorruptIndex(
+            f"an index of {reading.format} files names {len(locators)} columns for the places of records, not {len(schema.names)}; "
+            "create it anew",
+            detail="SPEC",
+        )
     return schema.empty_table() if found is None else found.select(locators).rename_columns(schema.names)
 
 

@@ -11,6 +11,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from grebe.errors import CorruptIndex
+from grebe.files.untrusted import decoding
 from grebe.formats import DataFile, KeepsMaps, Reading, format_named
 from grebe.indexes.content.sealed import sealed, unsealed
 from grebe.indexes.reading import Reader
@@ -40,9 +42,13 @@ class Maps(Mapping[int, Any]):
     @classmethod
     def of(cls, format: KeepsMaps, data: bytes, uri: str) -> "Maps":
         content = unsealed(data, uri)
-        count = int.from_bytes(content[:_COUNT], "little")
-        ids = np.frombuffer(content, "<u4", count, _COUNT)
-        return cls(ids, format.unpack_maps(content[_COUNT + ids.nbytes :]), len(data))
+        with decoding(lambda why: _refused(uri, why)):
+            count = int.from_bytes(content[:_COUNT], "little")
+            ids = np.frombuffer(content, "<u4", count, _COUNT)
+            maps = format.unpack_maps(content[_COUNT + ids.nbytes :])
+            if len(maps) != count or (ids[1:] <= ids[:-1]).any():
+                raise ValueError(f"{len(maps)} maps of {count} files")
+        return cls(ids, maps, len(data))
 
     def __getitem__(self, file: int) -> Any:
         place = int(np.searchsorted(self.ids, file))
@@ -55,6 +61,10 @@ class Maps(Mapping[int, Any]):
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.ids.tolist())
+
+
+def _refused(uri: str, why: str) -> CorruptIndex:
+    return CorruptIndex(f"{uri} cannot be read ({why}); refresh the index with mode='full'", detail="PAGE_MAP")
 
 
 def joined(maps: Sequence[Maps]) -> Mapping[int, Any]:

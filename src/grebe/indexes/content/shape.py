@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grebe.errors import CorruptIndex, CorruptLog, InvalidIndex
+from grebe.files.untrusted import FOREIGN
 from grebe.formats import Reading
 from grebe.indexes import columns
 from grebe.indexes.columns import Chosen
@@ -55,7 +56,7 @@ def shape_of(index: str, spec: IndexSpec) -> Shape:
             layout=_layout(known["layout"]) if "layout" in known else None,
             locators=tuple(known.get("locators", ())),
         )
-    except (KeyError, TypeError, CorruptLog, InvalidIndex) as problem:
+    except (*FOREIGN, CorruptLog, InvalidIndex) as problem:
         raise CorruptIndex(
             f"what the log says of index {index} does not fit together ({problem}); create it anew", detail="SPEC"
         ) from problem

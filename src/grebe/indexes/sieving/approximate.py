@@ -57,7 +57,8 @@ def approximate_stretches(sections: list[bytes], low: int, high: int, files: int
     root, *streams = sections[SECTIONS:]
     leaves = decode(streams, root[0], low, files)
     ends = leaves.starts | ones(leaves.levels)
-    return Stretches(leaves.starts, ends, leaves.pointers, leaves.files).within(*filled(sections[:SECTIONS], low, high))
+    found = Stretches(leaves.starts, ends, leaves.pointers, leaves.files).checked()
+    return found.within(*filled(sections[:SECTIONS], low, high))
 
 
 def _tree(leaves: Leaves, files: int) -> list[bytes]:

@@ -9,6 +9,7 @@ The bytes of blocks with equally many files are compressed together, as they are
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from grebe.indexes.sieving.bits import bit_length, pointers_of, spread
 BOTH, LOWER, UPPER = 0, 1, 2
 _JOINT = 5  # choices that fit one byte
 _POWERS = 3 ** np.arange(_JOINT, dtype=np.int64)
+_HIGHEST_LEVEL = 64
 _STREAMS = _JOINT + 1  # one for each number of files from two on, one for larger blocks, one for their choices
 
 
@@ -115,7 +117,10 @@ def _around(level: _Level, count: int) -> _Level:
 
 
 def decode(streams: list[bytes], root: int, first: int, count: int) -> Leaves:
-    """`first` is any key of the root block, `count` the number of files in it."""
+    """`first` is any key of the root block, `count` the number of files in it. Raises `ValueError` for bytes that were never
+    encoded."""
+    if root > _HIGHEST_LEVEL or len(streams) != _STREAMS:
+        raise ValueError(f"a tree of {root} levels and {len(streams)} streams")
     codes = [np.frombuffer(stream, np.uint8) for stream in streams]
     choices = _one_each(codes[_JOINT])
     read = [0] * (_STREAMS + 1)
@@ -129,7 +134,7 @@ def decode(streams: list[bytes], root: int, first: int, count: int) -> Leaves:
             size = stream + 2
             alike = sizes == size if size <= _JOINT else sizes > _JOINT
             wanted = int(alike.sum())
-            taken = codes[stream][read[stream] : read[stream] + wanted]
+            taken = _next(codes[stream], read[stream], wanted)
             read[stream] += wanted
             parted[alike] = taken > 0
             if size <= _JOINT:
@@ -138,15 +143,21 @@ def decode(streams: list[bytes], root: int, first: int, count: int) -> Leaves:
             else:
                 own = np.repeat(alike & parted, sizes)
                 wanted = int(own.sum())
-                chosen[own] = choices[read[_STREAMS] : read[_STREAMS] + wanted]
+                chosen[own] = _next(choices, read[_STREAMS], wanted)
                 read[_STREAMS] += wanted
         ended = np.repeat(~parted, sizes)
         starts = _restored(places[~parted], level)
         found.append(Leaves(starts, np.full(len(starts), level, np.uint8), pointers_of(sizes[~parted]), files[ended]))
         if not parted.any():
-            break
+            return _joined(found)
         places, sizes, files = _halves(places[parted], sizes[parted], files[~ended], chosen[~ended])
-    return _joined(found)
+    raise ValueError("a tree that does not end")
+
+
+def _next(values: NDArray[Any], start: int, count: int) -> NDArray[Any]:
+    if start + count > len(values):
+        raise ValueError("a tree beyond its bytes")
+    return values[start : start + count]
 
 
 def _halves(

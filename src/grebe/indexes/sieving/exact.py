@@ -45,10 +45,15 @@ def exact_sections(pairs: Pairs, budget: int) -> list[bytes] | None:
 
 
 def exact_stretches(sections: list[bytes], low: int, high: int) -> Stretches:
-    between, lengths, sizes, files = (unpack_numbers(section) for section in sections[SECTIONS:])
+    first, second, third, fourth = sections[SECTIONS:]
+    # Each run has a file, so that their number is told by bytes; runs of one file have as many.
+    sizes = unpack_numbers(third)
+    between, lengths, files = (unpack_numbers(section, len(sizes)) for section in (first, second, fourth))
+    if not len(sizes) == len(between) == len(lengths) or sizes.max(initial=0) > len(files):
+        raise ValueError("runs that do not fit together")
     starts = np.uint64(low) + np.cumsum(between) + np.cumsum(lengths) - lengths
     found = Stretches(starts, starts + lengths, pointers_of(sizes.astype(np.int64)), files.astype(np.int64))
-    return found.within(*filled(sections[:SECTIONS], low, high))
+    return found.checked().within(*filled(sections[:SECTIONS], low, high))
 
 
 def _keys(pairs: Pairs) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:

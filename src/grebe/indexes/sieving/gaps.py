@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from grebe.indexes.sieving.bits import bit_length
 from grebe.indexes.sieving.packing import pack, pack_numbers, unpack_numbers
+from grebe.indexes.sieving.stretches import require_order
 
 SECTIONS = 3
 _WIDE = 8.0  # times the mean of those that are not
 _ROUNDS = 8
 _FINE = 5  # bits of the length of the narrowest
+_MOST_UNIT = 63
 _BYTES = 2  # that a gap takes at least
 NO_GAPS = [b"\0", pack_numbers(np.zeros(0, np.uint64)), pack_numbers(np.zeros(0, np.uint64))]
 
@@ -36,10 +38,16 @@ def gap_sections(low: int, before: NDArray[np.uint64], behind: NDArray[np.uint64
 
 def filled(sections: list[bytes], low: int, high: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """The stretches before, between and behind the gaps."""
+    if sections[0][0] > _MOST_UNIT:
+        raise ValueError("gaps in a unit of more than 64 bits")
     unit = np.uint64(sections[0][0])
-    distance, length = unpack_numbers(sections[1]), unpack_numbers(sections[2])
+    length = unpack_numbers(sections[2])
+    distance = unpack_numbers(sections[1], len(length))
     behind = ((np.uint64(low) >> unit) + np.cumsum(distance + length)) << unit
-    return np.append(np.uint64(low), behind), np.append(behind - (length << unit) - np.uint64(1), np.uint64(high))
+    starts = np.append(np.uint64(low), behind)
+    ends = np.append(behind - (length << unit) - np.uint64(1), np.uint64(high))
+    require_order(starts, ends)
+    return starts, ends
 
 
 def _wide(length: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -16,8 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from grebe.errors import CorruptIndex
+from grebe.files.untrusted import decoding, unzstd
 from grebe.indexes.sieving.decimals import wide_code, wide_codes
-from grebe.indexes.sieving.ranks import MOST_SEPARATORS, OUTER_SEPARATORS, Ranks, shortened
+from grebe.indexes.sieving.ranks import LONGEST, MOST_SEPARATORS, OUTER_SEPARATORS, Ranks, shortened
 from grebe.predicate.arrow_types import physical_type, to_physical
 from grebe.predicate.tree import Value
 from grebe.predicate.types import Type
@@ -26,6 +27,7 @@ _TEXTS = ("string", "binary")
 _DIGITS = 18  # of a decimal that fits int64 whatever its value
 _EXACT = Context(prec=200)
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_MOST_SEPARATOR_BYTES = MOST_SEPARATORS * (LONGEST + 4)
 _PACKED = struct.Struct("<II")  # separators, and bytes of all of them
 
 
@@ -107,22 +109,26 @@ def pack_separators(separators: pa.Array) -> bytes:
 
 def unpack_separators(data: bytes, type: Type) -> pa.Array:
     """As bytes, for text too: one may end within a character."""
-    try:
+    with decoding(lambda why: _damaged(type, why)):
         count, size = _PACKED.unpack_from(data)
-        content = pa.decompress(data[_PACKED.size :], size, "zstd", asbytes=True)
+        content = unzstd(data[_PACKED.size :], size, _MOST_SEPARATOR_BYTES)
+        if count > MOST_SEPARATORS:
+            raise ValueError(f"{count} separators")
         lengths = np.frombuffer(content, np.uint32, count)
-    except (struct.error, ValueError, OSError) as cause:
-        raise _damaged(type) from cause
-    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    texts = content[4 * count :]
-    if len(texts) != offsets[-1]:
-        raise _damaged(type)
-    return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(texts)])
+        offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        texts = content[4 * count :]
+        if len(texts) != offsets[-1]:
+            raise ValueError("texts of another length than they say")
+        buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(texts)]
+        made = pa.Array.from_buffers(pa.large_binary(), count, buffers)
+        if count > 1 and not pa.compute.all(pa.compute.less(made[:-1], made[1:])).as_py():
+            raise ValueError("texts that are not in order")
+        return made
 
 
-def _damaged(type: Type) -> CorruptIndex:
+def _damaged(type: Type, why: str) -> CorruptIndex:
     return CorruptIndex(
-        f"the separators of a sieve over a column of type {type} are damaged; refresh the index with mode='full'",
+        f"the separators of a sieve over a column of type {type} are damaged ({why}); refresh the index with mode='full'",
         detail="SIEVE",
     )
 

@@ -7,6 +7,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from grebe.files.untrusted import unzstd
+
+_LONGEST_NUMBER = 10  # bytes of a number of 64 bits
+_AT_LEAST, _TIMES = 2 * 1024 * 1024, 16  # bytes that all sections may unpack to, or so many times their own
 _NUMBERS = 5  # bytes before the numbers: how wide and how many they are
 _LEVEL = 19  # sieves are made once and small
 
@@ -25,13 +29,22 @@ def pack(sections: list[bytes]) -> bytes:
 
 def unpack(data: bytes) -> list[bytes]:
     sections, at = [], 0
+    left = most_unpacked(data)
     while at < len(data):
         length, at = _number(data, at)
         size, at = _number(data, at) if length & 1 else (0, at)
         section = data[at : at + (length >> 1)]
-        sections.append(pa.decompress(section, size, "zstd", asbytes=True) if length & 1 else section)
+        if len(section) != length >> 1:
+            raise ValueError("a section beyond the end")
+        sections.append(unzstd(section, size, left) if length & 1 else section)
         at += len(section)
+        left -= size
     return sections
+
+
+def most_unpacked(data: bytes) -> int:
+    """How many bytes, numbers or entries so many packed bytes may stand for: enough for any that was built."""
+    return max(_AT_LEAST, _TIMES * len(data))
 
 
 def _varint(number: int) -> bytes:
@@ -45,6 +58,8 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     end = at
     while data[end] & 128:
         end += 1
+        if end - at >= _LONGEST_NUMBER:
+            raise ValueError("a number of more than 64 bits")
     return sum((byte & 127) << 7 * i for i, byte in enumerate(data[at : end + 1])), end + 1
 
 
@@ -55,8 +70,11 @@ def pack_numbers(numbers: NDArray[np.uint64]) -> bytes:
     return bytes([width]) + len(numbers).to_bytes(4, "little") + planes.tobytes()
 
 
-def unpack_numbers(data: bytes) -> NDArray[np.uint64]:
+def unpack_numbers(data: bytes, most: int = 1) -> NDArray[np.uint64]:
+    """`most`: how many there may be where all of them are zero, which takes no byte."""
     width, count = data[0], int.from_bytes(data[1:_NUMBERS], "little")
+    if width > 8 or len(data) != _NUMBERS + width * count or (not width and count > most):
+        raise ValueError(f"{count} numbers of {width} bytes in {len(data)}")
     planes = np.zeros((count, 8), np.uint8)
     planes[:, :width] = np.frombuffer(data, np.uint8, offset=_NUMBERS).reshape(width, count).T
     numbers: NDArray[np.uint64] = planes.view("<u8").astype(np.uint64).reshape(count)

@@ -16,7 +16,7 @@ OUTER_SEPARATORS = 2  # that `shortened` adds
 _PLACE_BITS = 48
 _PLACE_BYTES = 7
 _WORD = 8
-_LONGEST = 1024  # separators that only differ further on are one
+LONGEST = 1024  # separators that only differ further on are one
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def shortened(ordered: pa.Array) -> pa.Array:
     texts = _Texts.of(ordered)
     shared = _common_lengths(texts.pick(slice(None, -1)), texts.pick(slice(1, None)))
     needed = np.append(shared[0] if len(shared) else 0, shared) + _WORD
-    length = np.minimum(needed, np.minimum(texts.lengths(), _LONGEST))
+    length = np.minimum(needed, np.minimum(texts.lengths(), LONGEST))
     cut = [text[:n] for text, n in zip(ordered.to_pylist(), length.tolist(), strict=True)]
     prefix = cut[0][: int(shared.min(initial=len(cut[0])))]
     stem = prefix.rstrip(b"\xff")
@@ -142,7 +142,7 @@ def shortened(ordered: pa.Array) -> pa.Array:
 
 def _common_lengths(left: _Texts, right: _Texts) -> NDArray[np.int64]:
     """How many leading bytes two texts share, for each pair; not counted beyond the longest that matters."""
-    shorter = np.minimum(np.minimum(left.lengths(), right.lengths()), _LONGEST)
+    shorter = np.minimum(np.minimum(left.lengths(), right.lengths()), LONGEST)
     shared = np.zeros(len(shorter), np.int64)
     open_ = shared < shorter
     at = 0

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grebe.errors import CorruptIndex
+from grebe.files.ids import ID_LIMIT
+from grebe.files.untrusted import decoding
 from grebe.indexes.sieving.approximate import approximate_stretches
 from grebe.indexes.sieving.bits import spread
 from grebe.indexes.sieving.exact import exact_stretches
@@ -86,17 +88,32 @@ class Sieve:
                 "with mode='full'",
                 detail="SIEVE",
             )
-        named, *sections = unpack(data[_SUM.size + _HEAD.size :])
-        ids = np.cumsum(unpack_numbers(named)).astype(np.uint32)
-        least, greatest = unsigned(np.array([low, high], np.int64)).tolist()
-        if form == EXACT:
-            found = exact_stretches(sections, least, greatest)
-        else:
-            found = approximate_stretches(sections, least, greatest, len(ids))
-        members = found.files.astype(np.min_scalar_type(len(ids)))
-        return cls(
-            low, high, form == EXACT, signed(found.starts), signed(found.ends), found.pointers, members, ids, data
-        )
+        with decoding(_refused):
+            named, *sections = unpack(data[_SUM.size + _HEAD.size :])
+            ids = _ids(unpack_numbers(named))
+            least, greatest = unsigned(np.array([low, high], np.int64)).tolist()
+            if form == EXACT:
+                found = exact_stretches(sections, least, greatest)
+            else:
+                found = approximate_stretches(sections, least, greatest, len(ids))
+            if found.files.max(initial=-1) >= len(ids):
+                raise ValueError("a file that is not listed")
+            members = found.files.astype(np.min_scalar_type(len(ids)))
+            return cls(
+                low, high, form == EXACT, signed(found.starts), signed(found.ends), found.pointers, members, ids, data
+            )
+
+
+def _ids(distances: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Of files, ascending."""
+    ids = np.cumsum(distances)
+    if (distances >= np.uint64(ID_LIMIT)).any() or (ids[1:] <= ids[:-1]).any() or ids.max(initial=0) >= ID_LIMIT:
+        raise ValueError("ids of files that are not in order")
+    return ids.astype(np.uint32)
+
+
+def _refused(why: str) -> CorruptIndex:
+    return CorruptIndex(f"a sieve cannot be read ({why}); refresh the index with mode='full'", detail="SIEVE")
 
 
 def stored(low: int, high: int, ids: NDArray[np.uint32], form: int, sections: list[bytes]) -> bytes:

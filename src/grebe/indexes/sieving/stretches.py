@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 from grebe.indexes.sieving.bits import pointers_of, spread
 
 
+def require_order(starts: NDArray[np.uint64], ends: NDArray[np.uint64]) -> None:
+    if len(starts) != len(ends) or (starts > ends).any() or (ends[:-1] >= starts[1:]).any():
+        raise ValueError("stretches that are not in order")
+
+
 @dataclass(frozen=True, slots=True)
 class Stretches:
     """From `starts` to `ends`, both included; the files of stretch i are `files[pointers[i]:pointers[i + 1]]`, and not none."""
@@ -16,6 +21,13 @@ class Stretches:
     ends: NDArray[np.uint64]
     pointers: NDArray[np.int64]
     files: NDArray[np.int64]
+
+    def checked(self) -> "Stretches":
+        """Raises `ValueError` where they are not in order, or their lists of files do not fit."""
+        require_order(self.starts, self.ends)
+        if self.pointers[-1] != len(self.files) or (np.diff(self.pointers) < 0).any():
+            raise ValueError("lists of files that do not fit together")
+        return self
 
     def within(self, starts: NDArray[np.uint64], ends: NDArray[np.uint64]) -> "Stretches":
         """What lies in one of some stretches, which are disjoint and in order themselves."""

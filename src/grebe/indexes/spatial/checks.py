@@ -8,6 +8,7 @@ from grebe.formats import DataFile
 from grebe.indexes.content import checks
 from grebe.indexes.content.checks import check_file
 from grebe.indexes.content.copies import by_folder
+from grebe.indexes.content.directory import NAME as DIRECTORY
 from grebe.indexes.faults import Fault, fault
 from grebe.indexes.spatial.shape import WKB, Corner, places_of
 from grebe.indexes.spatial.tree import NAME, read_root
@@ -22,10 +23,12 @@ def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
     """`deep` reads every byte."""
     places = places_of(index.name, index.spec)
     runs = by_folder(index.content)
+    # Release 0.1 wrote no directory for geometries.
+    described = places.form != WKB or any(file.path.endswith(f"/{DIRECTORY}") for file in index.content)
 
     def check(file: ContentFile) -> Fault | None:
         try:
-            if places.form == WKB:
+            if not described:
                 check_file(file, store, None, deep)
             if file.path.endswith(f"/{NAME}"):
                 check_tree(file, runs[file.path.rpartition("/")[0]], store, places.corners)
@@ -33,7 +36,7 @@ def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
             return fault(index.name, file.path, problem)
         return None
 
-    listed = [] if places.form == WKB else checks.faults_of(index, store, deep)
+    listed = checks.faults_of(index, store, deep) if described else []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(dict.fromkeys([*listed, *(found for found in pool.map(check, index.content) if found)]))
 

@@ -17,9 +17,12 @@ _AT_ONCE = 16
 
 
 def describe(index: str, spec: IndexSpec, folder: str, store: Store) -> tuple[ContentFile, ...]:
-    """Points and boxes also have a directory, as they can stand in for the columns they are made of."""
+    """The directory holds digests, and of points and boxes bounds: they can stand in for the columns they are made of."""
     places, odd = places_of(index, spec), int(spec.properties["odd_parts"])
-    content = _listed(folder, store) if places.form == WKB else directory.describe(index, spec, folder, store)
+    if places.form == WKB:
+        content = directory.describe_files(folder, store, (), bucketed=False)
+    else:
+        content = directory.describe(index, spec, folder, store)
     files = [file for file in content if file.path.rpartition("/")[2] != directory.NAME]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         branches = list(pool.map(lambda file: _branch(DataFile(store, file.path, file.size), places, odd), files))
@@ -44,20 +47,6 @@ def _branch(file: DataFile, places: Places, odd: int) -> Branch:
     except UnreadableFile as problem:
         raise CorruptIndex(f"what was written cannot be read: {problem.args[0]}", detail="CONTENT") from problem
     return Branch(file, pages, units_of(footer, places.corners, _partition(file.path) >= odd), 0)
-
-
-def _listed(folder: str, store: Store) -> tuple[ContentFile, ...]:
-    """In the order of the run. Checksums that Hadoop keeps beside local files go: the log knows nothing of them."""
-    found = list(store.list(folder))
-    for one in found:
-        if not _PARTITION.search(one.path):
-            store.delete(one.path)
-    # The number of a file within its partition has three digits, or more.
-    written = sorted(
-        (one for one in found if _PARTITION.search(one.path)),
-        key=lambda one: (_partition(one.path), len(one.path), one.path),
-    )
-    return tuple(ContentFile(one.path, one.size) for one in written)
 
 
 def _partition(path: str) -> int:

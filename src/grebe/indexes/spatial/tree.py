@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import CorruptIndex
+from grebe.files.arrow_stream import read_stream
+from grebe.files.untrusted import decoding, unzstd
 from grebe.formats import DataFile
 from grebe.formats.parquet_pages import Footer, PageMap
 from grebe.formats.spark_types import arrow_type, type_json
@@ -35,6 +37,8 @@ from grebe.predicate.verdicts import Verdicts
 NAME = "tree.gix"
 _COUNT = 4
 _UNKNOWN = -1
+_AT_LEAST, _MOST_TIMES = 16 * 1024 * 1024, 256
+"""A branch may unpack to so many bytes, or so many times its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,19 @@ class Units:
     """`rows`; `finite`: whether each entry has a finite box; and for the corners 0, 1, … `low`, `high` (null: unknown) and `nulls`
     (-1: unknown)."""
     corners: tuple[Corner, ...]
+
+    @classmethod
+    def checked(cls, table: pa.Table, corners: tuple[Corner, ...]) -> "Units":
+        """Raises what `untrusted.decoding` turns into an error of ours where a column is not as it was written."""
+        names = ["rows", *(f"nulls{number}" for number in range(len(corners)))]
+        if any(not pa.types.is_int64(table[name].type) or table[name].null_count for name in names):
+            raise ValueError("numbers of rows that are none")
+        if not pa.types.is_boolean(table["finite"].type) or table["finite"].null_count:
+            raise ValueError("flags that are none")
+        made = cls(table, corners)
+        if made.rows.min(initial=0) < 0 or made.boxes.shape != (len(table), 4):
+            raise ValueError("bounds that are none")
+        return made
 
     @property
     def rows(self) -> Numbers:
@@ -166,10 +183,13 @@ class Twig:
 
     def branch(self, data: bytes, corners: tuple[Corner, ...]) -> Branch:
         require(data, self.digest, self.file.uri)
-        content = pa.decompress(data, decompressed_size=self.whole, codec="zstd", asbytes=True)
-        stop = _COUNT + int.from_bytes(content[:_COUNT], "little")
-        pages = PageMap.from_bytes(content[_COUNT:stop])
-        units = Units(pa.ipc.open_stream(content[stop:]).read_all(), corners)
+        with decoding(lambda why: _refused(self.file.uri, why)):
+            content = unzstd(data, self.whole, max(_AT_LEAST, _MOST_TIMES * len(data)))
+            stop = _COUNT + int.from_bytes(content[:_COUNT], "little")
+            pages = PageMap.from_bytes(content[_COUNT:stop])
+            units = Units.checked(read_stream(content[stop:]), corners)
+            if len(units) != len(pages.counts):
+                raise ValueError("other chunks than the file has row groups")
         return Branch(self.file, pages, units, pages.nbytes + units.table.nbytes)
 
 
@@ -216,16 +236,37 @@ def tree_bytes(branches: Sequence[Branch], corners: Sequence[Corner]) -> tuple[b
 
 def read_root(tree: DataFile, length: int, data: bytes, corners: tuple[Corner, ...]) -> Root:
     """`data` is the end of the tree, with all of its root, or all of it."""
-    try:
-        table = pa.ipc.open_stream(unsealed(data[len(data) - length :], tree.uri)).read_all()
-    except pa.ArrowInvalid as unknown:
-        raise CorruptIndex(f"{tree.uri} is no tree of an index", detail="TREE") from unknown
-    folder = tree.path.rpartition("/")[0]
-    columns = (table[name].to_pylist() for name in ("name", "size", "start", "length", "whole", "digest"))
-    twigs = [
-        Twig(DataFile(tree.store, f"{folder}/{name}", size), *rest) for name, size, *rest in zip(*columns, strict=True)
-    ]
-    return Root(tree, tuple(twigs), Units(table, corners), data if len(data) == tree.size else None)
+    with decoding(lambda why: _refused(tree.uri, why)):
+        table = read_stream(unsealed(data[len(data) - length :], tree.uri))
+        folder = tree.path.rpartition("/")[0]
+        numbers = [_numbers_of(table, name) for name in ("size", "start", "length", "whole")]
+        twigs = [
+            Twig(DataFile(tree.store, f"{folder}/{_name(name)}", size), start, long, whole, bytes(digest))
+            for name, size, start, long, whole, digest in zip(
+                table["name"].to_pylist(), *numbers, table["digest"].to_pylist(), strict=True
+            )
+        ]
+        if any(twig.start + twig.length > tree.size for twig in twigs):
+            raise ValueError("a branch lies outside the tree")
+        return Root(tree, tuple(twigs), Units.checked(table, corners), data if len(data) == tree.size else None)
+
+
+def _numbers_of(table: pa.Table, name: str) -> list[int]:
+    """A column of numbers, none of them NULL or negative."""
+    column = table[name]
+    if not pa.types.is_int64(column.type) or column.null_count or pc.any(pc.less(column, 0)).as_py():
+        raise ValueError(f"{name} is not what it was written as")
+    return list(column.to_pylist())
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name or "/" in name:
+        raise ValueError("a file of another folder")
+    return name
+
+
+def _refused(uri: str, why: str) -> CorruptIndex:
+    return CorruptIndex(f"{uri} is no tree of an index ({why}); refresh the index with mode='full'", detail="TREE")
 
 
 def _stream(table: pa.Table) -> bytes:

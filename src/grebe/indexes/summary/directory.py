@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from grebe.errors import CorruptIndex
+from grebe.files.untrusted import decoding
 from grebe.formats import DataFile
+from grebe.indexes.content.parquet_table import read_parquet, refused
 from grebe.indexes.content.sealed import digest, require, sealed, unsealed
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.indexes.summary.shape import HIGH, LOW, SIEVE
@@ -42,10 +44,11 @@ class Listed:
         """Just the rows that are meant."""
         require(data, self.digest, self.file.uri)
         table = _table(data, self.file.uri)
-        if self.sieve is None:
-            return table.filter(pc.is_valid(table[FILE_COLUMN]))
-        own = table.filter(pc.equal(table[SIEVE], self.sieve))
-        return own.filter(pc.is_null(own[LOW]) if self.low is None else pc.is_valid(own[LOW]))
+        with decoding(lambda why: refused(self.file.uri, why, "DAMAGED")):
+            if self.sieve is None:
+                return table.filter(pc.is_valid(table[FILE_COLUMN]))
+            own = table.filter(pc.equal(table[SIEVE], self.sieve))
+            return own.filter(pc.is_null(own[LOW]) if self.low is None else pc.is_valid(own[LOW]))
 
 
 def describe(folder: str, store: Store) -> tuple[ContentFile, ...]:
@@ -120,7 +123,4 @@ def _rows(path: str, size: int, seal: bytes, table: pa.Table) -> Iterator[dict[s
 
 
 def _table(data: bytes, uri: str) -> pa.Table:
-    try:
-        return pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as damaged:
-        raise CorruptIndex(f"{uri} is damaged; refresh the index with mode='full'", detail="DAMAGED") from damaged
+    return read_parquet(data, uri)

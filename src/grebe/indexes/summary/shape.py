@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from grebe.errors import CorruptIndex, CorruptLog, InvalidIndex
+from grebe.files.untrusted import FOREIGN
 from grebe.formats import Reading
 from grebe.formats.spark_types import arrow_type, type_json
 from grebe.indexes import columns
@@ -110,7 +111,7 @@ def shape_of(index: str, spec: IndexSpec) -> Shape:
         )
     except CorruptIndex:
         raise
-    except (KeyError, TypeError, CorruptLog, InvalidIndex) as problem:
+    except (*FOREIGN, CorruptLog, InvalidIndex) as problem:
         raise CorruptIndex(
             f"what the log says of index {index} does not fit together ({problem}); create it anew", detail="SPEC"
         ) from problem

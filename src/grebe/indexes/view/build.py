@@ -16,6 +16,8 @@ from grebe.indexes.content.parts import parts_for
 from grebe.indexes.content.ranges import numbers_landing_in
 from grebe.indexes.kind import FILE_COLUMN, Arranged, Rows
 from grebe.indexes.view.definition import Definition, Measure
+from grebe.indexes.view.expressions import parsed
+from grebe.indexes.view.spark_columns import spark_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -51,13 +53,14 @@ def rows_of(definition: Definition, frame: "DataFrame", others: "Sequence[DataFr
     joined = frame.alias(_FIRST)
     for number, other in enumerate(others, 1):
         joined = joined.crossJoin(other.alias(f"t{number}"))
+    tables = 1 + len(others)
     for condition in definition.where:
-        joined = joined.where(functions.expr(condition.sql))
-    keys = [functions.expr(one.sql).alias(one.name) for one in definition.keys]
+        joined = joined.where(spark_column(parsed(condition.sql, tables)))
+    keys = [spark_column(parsed(one.sql, tables)).alias(one.name) for one in definition.keys]
     file = functions.col(f"{_FIRST}.{FILE_COLUMN}")
     if not definition.grouped:
         return joined.select(*keys, file)
-    measures = [functions.expr(one.sql).alias(one.name) for one in definition.measures]
+    measures = [spark_column(parsed(one.sql, tables, True)).alias(one.name) for one in definition.measures]
     names = [column(name) for name, _ in definition.fields]
     return joined.groupBy(*keys, file).agg(*measures).select(*names, column(FILE_COLUMN))
 

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from grebe.errors import CorruptIndex
+from grebe.errors import CorruptIndex, GrebeError
+from grebe.files import canonical_uri
+from grebe.files.untrusted import FOREIGN
 from grebe.formats import Column, Reading
+from grebe.formats.spark_types import type_json, type_text
 from grebe.indexes import where
-from grebe.indexes.view.trees import Tree, columns_in
+from grebe.indexes.view.expressions import Refused, parsed
+from grebe.indexes.view.trees import Tree, check_tree, columns_in
 from grebe.predicate.tree import Predicate
 
+_MERGES = ("sum", "min", "max")
 ROWS = "count_of_rows"
 """Of a view that groups: how many rows a group has."""
 
@@ -123,10 +128,42 @@ class Definition:
             "settings": dict(self.settings),
         }
 
+    def check(self) -> None:
+        """Raise `Refused` for an expression that no view may hold, and `TypeError` or `ValueError` for what is no definition."""
+        tables = len(self.bases)
+        for text in (*(one.sql for one in self.where), *(one.sql for one in self.keys)):
+            parsed(text, tables)
+        for one in self.measures:
+            parsed(one.sql, tables, True)
+            if one.merge not in _MERGES:
+                raise ValueError(f"a measure that is merged by {str(one.merge)[:60]!r}")
+        texts = (
+            self.text,
+            *(text for base in self.bases for text in (base.uri, base.files)),
+            *(text for name, kind in self.fields for text in (name, kind)),
+            *(one.holds for one in self.where),
+            *(text for pair in self.settings.items() for text in pair),
+        )
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.grouped, bool):
+            raise TypeError("what should be text is none")
+        if not self.bases or any("://" not in one.uri or canonical_uri(one.uri) != one.uri for one in self.bases):
+            raise ValueError("a table without a canonical URI")
+        for _, kind in self.fields:
+            type_text(type_json(kind))
+        names = [name.lower() for name, _ in self.fields]
+        measures = {one.name for one in self.measures}
+        if len(set(names)) < len(names) or not measures.issuperset(
+            name for one in self.functions for name in one.measures
+        ):
+            raise ValueError("columns that are there twice, or not at all")
+        for tree in self.trees:
+            check_tree(tree, tables)
+
     @classmethod
     def from_dict(cls, index: str, known: Mapping[str, Any]) -> "Definition":
+        """Raises `CorruptIndex` for what is no definition, and for expressions that no view may hold: they are never executed."""
         try:
-            return cls(
+            made = cls(
                 text=known["text"],
                 bases=tuple(
                     Base(one["uri"], Reading.from_dict(one["reading"]), one["files"]) for one in known["bases"]
@@ -142,10 +179,18 @@ class Definition:
                 ),
                 settings=known["settings"],
             )
-        except (KeyError, TypeError) as lacking:
+            made.check()
+        except Refused as refused:
+            raise CorruptIndex(
+                f"what the log says of view {index} holds {refused}, which no view may hold; nothing of it was executed. Delete "
+                "the view, and create it anew",
+                detail="VIEW_EXPRESSION",
+            ) from refused
+        except (*FOREIGN, GrebeError) as lacking:
             raise CorruptIndex(
                 f"what the log says of view {index} does not fit together ({lacking}); create it anew", detail="SPEC"
             ) from lacking
+        return made
 
 
 @lru_cache(maxsize=256)

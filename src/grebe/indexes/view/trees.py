@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 Tree: TypeAlias = list[Any]
 
 COLUMN = "@"
+_SHORTEST = 2
 _FLIPPED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
 _SYMMETRIC = ("EqualTo", "EqualNullSafe")
 _COMPARISONS = ("EqualTo", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Not")
@@ -44,6 +45,21 @@ _PATTERNS = ("StartsWith", "EndsWith", "Contains", "Like", "RLike")
 _STRICT = frozenset((*_COMPARISONS, *_ARITHMETIC, *_DATES, *_TIMES, *_TEXTS, *_PATTERNS))
 # NULL where the first of them is.
 _STRICT_IN_FIRST = frozenset(("In", "InSet"))
+
+
+def check_tree(tree: object, tables: int) -> None:
+    """Raise `ValueError` for what is no tree over so many tables."""
+    if not isinstance(tree, list) or len(tree) < _SHORTEST or not isinstance(tree[0], str):
+        raise ValueError("an expression that is no tree")
+    if tree[0] == COLUMN:
+        _, number, *path = tree
+        if type(number) is not int or not 0 <= number < tables or not all(isinstance(one, str) for one in path):
+            raise ValueError("a column of no table")
+        return
+    if not isinstance(tree[1], str):
+        raise ValueError("an expression without a type")
+    for child in tree[2:]:
+        check_tree(child, tables)
 
 
 def is_column(tree: Tree) -> bool:

@@ -1,0 +1,40 @@
+"""The files that a reader without Spark sees: those of now, or of plain files those of a snapshot."""
+
+import pyarrow.compute as pc
+
+from grebe.errors import SourceChanged
+from grebe.files import FileList, RegisteredFiles
+from grebe.formats.protocol import BYTE_SPAN
+from grebe.sources import Source, Version
+from grebe.sources.ends import with_ends
+from grebe.sources.plain import PlainSource
+
+
+def files_now(source: Source, identity: str) -> FileList:
+    """Return the files of the version, or of now. `identity` is the setting of that name."""
+    files = source.files()
+    return with_ends(files, source.store) if identity == "footer" and isinstance(source, PlainSource) else files
+
+
+def files_as_of(source: Source, recorded: RegisteredFiles, identity: str) -> FileList:
+    """Return the recorded files that are there unchanged. Raises `SourceChanged` if a text file among them was changed: people
+    append to text, and to leave such a file out would drop the rows that it had."""
+    listed = files_now(source, identity)
+    ids = recorded.ids_of(listed)
+    there = ids.is_valid().to_numpy(zero_copy_only=False)
+    if source.format.locator == BYTE_SPAN:
+        others = listed.filter(~there).uris()
+        changed = others.filter(pc.is_in(others, value_set=recorded.files.uris()))
+        if len(changed):
+            raise SourceChanged(
+                f"{len(changed)} text files of {source.uri} were changed since the last refresh of all indexes, such as "
+                f"{changed[0].as_py()}; what they held then cannot be read any more. Refresh the indexes, or read the table as it "
+                "is now (consistency='current')",
+                detail="SNAPSHOT",
+            )
+    return listed.filter(there)
+
+
+def version_of(recorded: str) -> Version:
+    """Return the version of a lake table as its source takes it."""
+    return int(recorded) if recorded.lstrip("-").isdecimal() else recorded
