@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from grebe.clock import SYSTEM
 from grebe.session.lake_table import LakeTable
 from grebe.store import local
+from grebe.store.hdfs import HdfsStore
 from grebe.store.opening import open_table_store
 from testbed.changing import KEYS_OF_A_FILE, SCHEMA, ChangingTable, rows_of
+from testbed.hdfs import HdfsServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,6 +71,30 @@ def test_it_is_another_file_for_queries_lookups_refresh_and_verify(spark: "Spark
         lake.detach()
 
 
+@pytest.mark.parametrize("index", ["cov", "by_id"])
+def test_its_rows_are_read_beside_those_of_an_index_that_serves_the_other_files(
+    spark: "SparkSession", table: ChangingTable, index: str
+) -> None:
+    table.add(*range(3, 12))
+    place = str(table.folder)
+    frame = spark.read.format(table.format).schema(SCHEMA).load(place)
+    lake = grebe.attach(spark)
+    try:
+        lake.table(frame).create(
+            grebe.Covering("cov", on="id", include=["value", "text"], buckets=2),
+            grebe.Lookup("by_id", on="id"),
+        )
+        table.change(1, "restore")
+        spark.read.format(table.format).schema(SCHEMA).load(place).createOrReplaceTempView("t")
+        with lake.only(index):
+            asked = spark.sql("SELECT * FROM t WHERE id IN (7, 1007, 2007)")
+            assert lake.explain(asked).to_dict()["used"] == [index]
+            found = sorted(tuple(row) for row in asked.collect())
+        assert found == rows_of(table.now, lambda row: row[0] in (7, 1007, 2007), range(12))
+    finally:
+        lake.detach()
+
+
 def test_the_end_of_a_file_tells_it_apart_where_the_store_knows_nothing_more(
     spark: "SparkSession", table: ChangingTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,3 +108,31 @@ def test_the_end_of_a_file_tells_it_apart_where_the_store_knows_nothing_more(
     assert grebe.open(place).files("id = 7").uncovered == 0, "size and time alone do not tell"
     assert grebe.open(place, config=careful).files("id = 7").uncovered == 1
     assert any("changed" in one for one in grebe.open(place, config=careful).verify().unchecked)
+
+
+def test_on_hdfs_the_file_id_tells_it_apart(spark: "SparkSession", hdfs_server: HdfsServer) -> None:
+    uri = hdfs_server.uri(f"{SYSTEM.new_id()}/t")
+    store = HdfsStore(uri, {})
+    table = ChangingTable(store, "parquet", None)
+    table.add(0, 1)
+    spark.read.parquet(uri).createOrReplaceTempView("t")
+    lake = grebe.attach(spark)
+    try:
+        own = lake.table(uri)
+        own.create(grebe.Covering("cov", on="id", include=["value", "text"], buckets=2))
+        assert [one.files_stale for one in own.indexes()] == [0]
+        before = store.stat(table.name(1))
+        table.change(1, "overwrite")
+        jvm = spark._jvm
+        assert jvm is not None
+        path = jvm.org.apache.hadoop.fs.Path(f"{uri}/{table.name(1)}")
+        path.getFileSystem(spark._jsc.hadoopConfiguration()).setTimes(path, before.modified_ms, -1)
+        now = store.stat(table.name(1))
+        assert (now.size, now.modified_ms) == (before.size, before.modified_ms)
+        assert [one.files_stale for one in own.indexes()] == [2], "one came, one went"
+        spark.read.parquet(uri).createOrReplaceTempView("t")
+        answer = sorted(tuple(row) for row in spark.sql(QUERY).collect())
+        assert answer == rows_of(table.now, lambda row: row[0] in WANTED, [0, 1])
+        assert [one.files_stale for one in own.refresh()] == [0]
+    finally:
+        lake.detach()

@@ -1,10 +1,12 @@
 """Joins with a small side: its keys are looked up while the query runs, and only files that hold some of them are read."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import grebe
@@ -124,6 +126,28 @@ def test_without_any_keys_nothing_is_read(lake: Served) -> None:
     lake.same(query, "by_k")
     with configured(lake.spark, NOT_ADAPTIVE):
         assert files_of(lake, query, "by_k") == 0
+
+
+def test_a_file_that_was_replaced_with_the_same_size_and_time_is_read(served: Served, folder: Path) -> None:
+    """The index knows its old rows only, and Spark lists it as it was."""
+
+    def rows(start: int) -> pa.Table:
+        return pa.table({"k": pa.array(range(start, start + 60), pa.int64()), "v": pa.array(range(60), pa.int64())})
+
+    written = {"use_dictionary": False, "compression": "none"}
+    write(folder / "replaced", *(rows(60 * number) for number in range(FILES)), **written)
+    served.lake.table(str(folder / "replaced")).create(grebe.Lookup("by_k", on="k"))
+    path = sorted((folder / "replaced").glob("*.parquet"))[3]
+    before = path.stat()
+    pq.write_table(rows(5_000), path, **written)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    write(folder / "found", pa.table({"k": pa.array([130, 190, 5_001], pa.int64())}))
+    for name in ("replaced", "found"):
+        served.view(name, folder / name)
+    assert files_of(served, "SELECT replaced.v FROM replaced JOIN found ON replaced.k = found.k", "by_k") == 2
+    rows_found = served.spark.sql("SELECT r.v FROM replaced r JOIN found f ON r.k = f.k").collect()
+    assert sorted(row.v for row in rows_found) == [1, 10]
 
 
 def test_with_too_many_keys_everything_is_read(lake: Served) -> None:

@@ -1,5 +1,6 @@
 """Views in Spark: which queries they answer, with the answers of the tables, while these change; and what no view can store."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -261,6 +262,23 @@ def test_temporary_views_and_functions_of_users_are_refused(served: Served, lake
         with pytest.raises(grebe.InvalidIndex, match="as SQL or as a DataFrame") as empty:
             grebe.View("v", nothing)
         assert empty.value.code == "INVALID_INDEX_QUERY"
+
+
+def test_a_base_that_was_replaced_with_the_same_size_and_time_is_another_one(served: Served, lake: Path) -> None:
+    """As `cp -p` and backups leave it."""
+    query = "SELECT town, count(*) FROM sales JOIN shops ON shop = id GROUP BY town"
+    create(served, lake, "SELECT town, count(*) AS n FROM sales JOIN shops ON shop = id GROUP BY town")
+    served.same(query, "v")
+    (path,) = (lake / "shops").glob("*.parquet")
+    before, data = path.stat(), path.read_bytes()
+    assert b"Bonn" in data
+    path.write_bytes(data.replace(b"Bonn", b"Kiel"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    seen(served, lake)
+    served.same(query)
+    assert served.reasons(query) == {"v": "BASE_CHANGED"}
+    served.lake.table(str(lake / "sales")).refresh()
+    served.same(query, "v")
 
 
 def test_a_base_that_is_gone_or_of_another_type_is_named(served: Served, lake: Path) -> None:

@@ -75,7 +75,7 @@ final class DeltaScan extends RelationScan {
     return Scala.list((scala.collection.Iterable) Reflected.call(scan, "files"));
   }
 
-  private int id(Snapshot registered, Object file) {
+  private int id(FileIds registered, Object file) {
     Path path = new Path(URI.create((String) Reflected.call(file, "path")));
     return registered.idOf(path.isAbsolute() ? path : new Path(root(), path),
         (Long) Reflected.call(file, "size"), (Long) Reflected.call(file, "modificationTime"));
@@ -83,18 +83,18 @@ final class DeltaScan extends RelationScan {
 
   @Override
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
-    Snapshot registered = bridge.snapshots.get(decision.get("snapshot").asText());
+    FileIds registered = listed(bridge, decision);
     BitSet without = Snapshot.parse(decision.get("without").asText());
     return Scala.withRelation(plan, over(registered, without, "narrowed", "", decision.get("shown").asText()), plan.output());
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown) {
+  LogicalPlan rest(FileIds registered, BitSet covered, boolean others, String pair, String shown) {
     LogicalRelation fresh = plan.newInstance();
     return Scala.withRelation(fresh, over(registered, covered, "stand-in", pair, shown), fresh.output());
   }
 
-  private HadoopFsRelation over(Snapshot registered, BitSet without, String mark, String pair, String shown) {
+  private HadoopFsRelation over(FileIds registered, BitSet without, String mark, String pair, String shown) {
     FileIndex kept = kept(file -> {
       int id = id(registered, file);
       return id < 0 || !without.get(id);

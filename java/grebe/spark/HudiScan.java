@@ -25,7 +25,7 @@ final class HudiScan extends PlainScan {
   }
 
   @Override
-  int id(Snapshot registered, PartitionDirectory directory, FileStatusWithMetadata file) {
+  int id(FileIds registered, PartitionDirectory directory, FileStatusWithMetadata file) {
     return hasSlice(directory.values(), file.getPath().getName()) ? -1 : registered.idOf(file.getPath(), file.getLen(), 0);
   }
 

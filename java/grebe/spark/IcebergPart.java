@@ -26,12 +26,12 @@ import org.apache.spark.sql.types.StructType;
 @SuppressWarnings({"rawtypes", "unchecked"})
 public final class IcebergPart implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final Scan scan;
-  private final Snapshot registered;
+  private final FileIds registered;
   private final BitSet without;
   private final String shown;
   final String pair;
 
-  IcebergPart(Scan scan, Snapshot registered, BitSet without, String shown, String pair) {
+  IcebergPart(Scan scan, FileIds registered, BitSet without, String shown, String pair) {
     this.scan = scan;
     this.registered = registered;
     this.without = without;

@@ -125,19 +125,19 @@ final class IcebergScan extends Scanned {
     return (List<Object>) Reflected.call(scan, "tasks");
   }
 
-  static int id(Snapshot registered, Object file) {
+  static int id(FileIds registered, Object file) {
     return registered.idOf(new Path(Reflected.call(file, "location").toString()), (Long) Reflected.call(file, "fileSizeInBytes"), 0);
   }
 
   @Override
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
-    Snapshot registered = bridge.snapshots.get(decision.get("snapshot").asText());
+    FileIds registered = listed(bridge, decision);
     BitSet without = Snapshot.parse(decision.get("without").asText());
     return with(new IcebergPart(plan.scan(), registered, without, decision.get("shown").asText(), ""), plan.output());
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown) {
+  LogicalPlan rest(FileIds registered, BitSet covered, boolean others, String pair, String shown) {
     List<AttributeReference> fresh = new ArrayList<>();
     for (AttributeReference attribute : Scala.<AttributeReference>list(plan.output())) {
       fresh.add((AttributeReference) attribute.newInstance());

@@ -12,18 +12,23 @@ import org.apache.spark.sql.types.StructType;
 /** A relation's own file index without some of its files. Partition values, and where the blocks lie, stay as they were listed. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 class Kept extends Files {
-  final Snapshot registered;
+  final FileIds listed;
   private final PlainScan scanned;
   private final BitSet without;
-  /** Whether files are read that are not registered. */
+  /** Whether files are read that are not among the listed ones. */
   private final boolean others;
 
-  Kept(PlainScan scanned, Snapshot registered, BitSet without, boolean others) {
+  Kept(PlainScan scanned, FileIds listed, BitSet without, boolean others) {
     super(scanned.relation.location());
     this.scanned = scanned;
-    this.registered = registered;
+    this.listed = listed;
     this.without = without;
     this.others = others;
+  }
+
+  /** Files of a lake table never change, plain ones may. */
+  boolean isPlain() {
+    return scanned.getClass() == PlainScan.class;
   }
 
   @Override
@@ -33,7 +38,7 @@ class Kept extends Files {
       PartitionDirectory directory = (PartitionDirectory) each;
       List<FileStatusWithMetadata> files = new ArrayList<>();
       for (FileStatusWithMetadata file : files(directory)) {
-        int id = scanned.id(registered, directory, file);
+        int id = scanned.id(listed, directory, file);
         if (id < 0 ? others : !without.get(id)) {
           files.add(file);
         }

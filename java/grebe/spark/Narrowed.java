@@ -6,6 +6,7 @@ import java.util.List;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /** A relation's own files without those that, as indexes say, hold no row of the query. */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -15,14 +16,26 @@ final class Narrowed extends Kept {
   /** How Python is asked with the keys of a join, and with how many at most; empty: it is not. */
   final String lookup;
   final int mostKeys;
+  private final Snapshot registered;
   private List<PartitionDirectory> everything;
 
-  Narrowed(PlainScan scanned, Snapshot registered, JsonNode decision) {
-    super(scanned, registered, Snapshot.parse(decision.get("without").asText()), decision.get("others").asBoolean());
+  Narrowed(PlainScan scanned, Snapshot registered, FileIds listed, JsonNode decision) {
+    super(scanned, listed, Snapshot.parse(decision.get("without").asText()), decision.get("others").asBoolean());
+    this.registered = registered;
     this.restriction = Restriction.of(decision);
     JsonNode keys = decision.get("keys");
     this.lookup = keys.isNull() ? "" : keys.get("lookup").asText();
     this.mostKeys = keys.isNull() ? 0 : keys.get("most").asInt();
+  }
+
+  int id(PartitionedFile file) {
+    return listed.idOf(file.toPath(), file.fileSize(), file.modificationTime());
+  }
+
+  /** Return what tells the registered file from others of its name, size and time; empty if nothing is known. */
+  String factOf(PartitionedFile file) {
+    String fact = registered.factOf(id(file));
+    return fact == null ? "" : fact;
   }
 
   /** Whether the scan has to do more than to read the files that are listed. */

@@ -3,13 +3,19 @@ package grebe.spark;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
@@ -24,6 +30,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.util.SerializableConfiguration;
 
 /**
  * Spark's own scan of a table, of which only some files, or parts of them, are read. Which ones is known before, or only when the
@@ -34,6 +41,8 @@ public final class NarrowedScan extends SparkPlan {
   private final SparkPlan scan;
   private final scala.collection.immutable.Seq keys;
   private boolean narrowed;
+  /** Plain files that are read in ranges, by path, with their facts. */
+  private final Map<String, String> facts = new HashMap<>();
 
   // Public, as Spark copies nodes through their constructors.
   public NarrowedScan(SparkPlan scan, scala.collection.immutable.Seq keys) {
@@ -74,13 +83,37 @@ public final class NarrowedScan extends SparkPlan {
     for (Expression each : Scala.<Expression>list(keys)) {
       restrictions.add(byKeys(files, each));
     }
+    Field reader = readFunction(); // no ranges where it cannot be had
     for (Restriction restriction : restrictions) {
       if (!restriction.isNothing()) {
         // Of a scan that prunes partitions by itself: what it waits for must be there before it lists its files.
         source.waitForSubqueries();
-        restrict(source, files.registered, restriction);
+        restrict(source, files, restriction);
       }
     }
+    if (!facts.isEmpty()) {
+      verify(source, reader);
+    }
+  }
+
+  /** Make tasks compare each file that they read in ranges with the one that was planned for. */
+  private void verify(FileSourceScanExec source, Field reader) throws ReflectiveOperationException {
+    FileScanRDD rows = (FileScanRDD) source.inputRDDs().head();
+    SparkSession session = source.relation().sparkSession();
+    Configuration configuration = session.sessionState().newHadoopConfWithOptions(source.relation().options());
+    Broadcast<SerializableConfiguration> shared =
+        JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(new SerializableConfiguration(configuration));
+    reader.set(rows, new UnchangedFileReader((scala.Function1) reader.get(rows), shared, new HashMap<>(facts)));
+  }
+
+  private static Field readFunction() throws NoSuchFieldException {
+    for (Field field : FileScanRDD.class.getDeclaredFields()) {
+      if (field.getType() == scala.Function1.class) {
+        field.setAccessible(true);
+        return field;
+      }
+    }
+    throw new NoSuchFieldException("FileScanRDD.readFunction");
   }
 
   /** Keys that nobody collected, or too many of them, restrict nothing. */
@@ -104,18 +137,24 @@ public final class NarrowedScan extends SparkPlan {
   }
 
   /** The scan has made its list of partitions, and nobody has asked for it yet. */
-  private static void restrict(FileSourceScanExec source, Snapshot registered, Restriction restriction)
-      throws ReflectiveOperationException {
+  private void restrict(FileSourceScanExec source, Narrowed files, Restriction restriction) throws ReflectiveOperationException {
     FileScanRDD rows = (FileScanRDD) source.inputRDDs().head();
     List<FilePartition> before = Scala.list(rows.filePartitions());
     List<FilePartition> after = new ArrayList<>();
     Set<Path> seen = new HashSet<>();
     List<PartitionedFile> kept = new ArrayList<>();
     for (FilePartition partition : before) {
-      List<PartitionedFile> left = restriction.left(partition, registered, seen, path -> isSplitable(source, path));
+      List<PartitionedFile> left = restriction.left(partition, files, seen, path -> isSplitable(source, path));
       // A bucket stays the partition that it is.
       after.add(new FilePartition(partition.index(), left.toArray(new PartitionedFile[0])));
       kept.addAll(left);
+    }
+    if (files.isPlain()) {
+      for (PartitionedFile file : kept) {
+        if (seen.contains(file.toPath())) {
+          facts.put(file.toPath().toString(), files.factOf(file));
+        }
+      }
     }
     List<FilePartition> packed = source.bucketedScan() ? after : packed(kept);
     Field list = FileScanRDD.class.getDeclaredField("filePartitions");

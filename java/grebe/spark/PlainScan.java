@@ -60,9 +60,11 @@ class PlainScan extends RelationScan {
       for (FileStatusWithMetadata file : Files.files(directory)) {
         moments.look(directory, file.getPath());
         int id = id(match.registered, directory, file);
-        if (id < 0 || match.registered.factOf(id) == null) {
+        if (id < 0 || match.registered.isChanged(id)) {
+          match.file(-1, file.getLen(), false);
+          match.changed += match.registered.isNamed(file.getPath()) ? 1 : 0;
+        } else if (match.registered.factOf(id) == null) {
           match.file(id, file.getLen(), false);
-          match.changed += id < 0 && match.registered.isNamed(file.getPath()) ? 1 : 0;
         } else {
           doubtful.add(file.fileStatus());
           ids.add(id);
@@ -70,8 +72,7 @@ class PlainScan extends RelationScan {
       }
     }
     match.elsewhere = moments.elsewhere;
-    // Size and time agree. Whoever goes by these alone, later in this query, finds a file that is taken for another one here
-    // under an id that no decision speaks of, and reads it.
+    // Size and time agree. A file that is taken for another one here is not listed: `Snapshot.among` gives it no id later in this query.
     String[] facts = FileFacts.of(doubtful);
     for (int i = 0; i < facts.length; i++) {
       boolean same = facts[i] == null || facts[i].equals(match.registered.factOf(ids.get(i)));
@@ -81,19 +82,19 @@ class PlainScan extends RelationScan {
   }
 
   /** Of a file as it is listed; -1 if it is not registered. */
-  int id(Snapshot registered, PartitionDirectory directory, FileStatusWithMetadata file) {
+  int id(FileIds registered, PartitionDirectory directory, FileStatusWithMetadata file) {
     return registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
   }
 
   /** What is known of the table's size does not hold for it. */
   @Override
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
-    Narrowed files = new Narrowed(this, bridge.snapshots.get(decision.get("snapshot").asText()), decision);
+    Narrowed files = new Narrowed(this, bridge.snapshots.get(decision.get("snapshot").asText()), listed(bridge, decision), decision);
     return Scala.withRelation(plan, over(files, "narrowed", "", decision.get("shown").asText()), plan.output());
   }
 
   @Override
-  LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown) {
+  LogicalPlan rest(FileIds registered, BitSet covered, boolean others, String pair, String shown) {
     LogicalRelation fresh = plan.newInstance();
     return Scala.withRelation(fresh, over(new Kept(this, registered, covered, others), "stand-in", pair, shown), fresh.output());
   }

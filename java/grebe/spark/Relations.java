@@ -91,14 +91,32 @@ final class Relations {
     return text.toString();
   }
 
-  /** Names exactly these files as they are. */
+  /**
+   * Name exactly these files as they are: a digest of their paths, sizes and times, and, if all of them have facts that tell replaced files
+   * apart, a dot and a digest of those facts. `grebe.indexes.view.definition.same_files` compares two of them.
+   */
   static String digest(FileIndex index) {
-    List<String> lines = new ArrayList<>();
+    List<FileStatus> files = new ArrayList<>();
     for (Object each : Scala.list(index.listFiles(Scala.nothing(), Scala.nothing()))) {
       for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
-        lines.add(Snapshot.canonical(file.getPath()) + "\n" + file.getLen() + "\n" + file.getModificationTime());
+        files.add(file.fileStatus());
       }
     }
+    String[] facts = FileFacts.of(files);
+    List<String> times = new ArrayList<>();
+    List<String> identities = new ArrayList<>();
+    for (int i = 0; i < facts.length; i++) {
+      FileStatus file = files.get(i);
+      String path = Snapshot.canonical(file.getPath());
+      times.add(path + "\n" + file.getLen() + "\n" + file.getModificationTime());
+      if (facts[i] != null) {
+        identities.add(path + "\n" + facts[i]);
+      }
+    }
+    return identities.size() == times.size() ? digest(times) + "." + digest(identities) : digest(times);
+  }
+
+  private static String digest(List<String> lines) {
     Collections.sort(lines);
     try {
       byte[] digest = MessageDigest.getInstance("SHA-256").digest(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));

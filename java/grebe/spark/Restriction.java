@@ -65,11 +65,11 @@ final class Restriction {
   }
 
   /** What is left of a partition's files: Spark may have cut a file into several already. Some can be read as a whole only. */
-  List<PartitionedFile> left(FilePartition partition, Snapshot registered, Set<Path> seen, Predicate<Path> isSplitable) {
+  List<PartitionedFile> left(FilePartition partition, Narrowed files, Set<Path> seen, Predicate<Path> isSplitable) {
     List<PartitionedFile> kept = new ArrayList<>();
     for (PartitionedFile file : partition.files()) {
       Path path = file.toPath();
-      int id = registered.idOf(path, file.fileSize(), file.modificationTime());
+      int id = files.id(file);
       if (id < 0 || !without.get(id)) {
         List<long[]> parts = id < 0 ? null : ranges.get(id);
         if (parts == null || !isSplitable.test(path)) {

@@ -69,7 +69,12 @@ abstract class Scanned {
    * The same leaf with new attributes, without the files that are read from an index; `pair` names that. `others`: with those that are
    * not registered. `shown`: what it is called.
    */
-  abstract LogicalPlan rest(Snapshot registered, BitSet covered, boolean others, String pair, String shown);
+  abstract LogicalPlan rest(FileIds registered, BitSet covered, boolean others, String pair, String shown);
+
+  /** Return the files that a decision was made for. */
+  static FileIds listed(Bridge bridge, JsonNode decision) {
+    return bridge.snapshots.get(decision.get("snapshot").asText()).among(Snapshot.parse(decision.get("listed").asText()));
+  }
 
   /** A relation over files of an index in the place of this leaf. */
   abstract LogicalRelation replaced(HadoopFsRelation relation, scala.collection.Seq output);

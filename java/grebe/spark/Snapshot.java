@@ -15,13 +15,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.Path;
 
 /** The registered files of one table: canonical URI to id, size, time of change and facts. Grows, is never changed otherwise. */
-public final class Snapshot {
+public final class Snapshot implements FileIds {
   private final Map<String, Integer> places = new HashMap<>();
   private int[] ids = new int[0];
   private long[] sizes = new long[0];
   private long[] times = new long[0];
   /** Another file that was registered under the same name before, or -1: it may come back as it was. */
   private int[] earlier = new int[0];
+  /** Ids of files that were found to have changed. */
+  private final BitSet changed = new BitSet();
   /** By id what `FileFacts` had to say of the file; none for most. */
   private final Map<Integer, String> facts = new ConcurrentHashMap<>();
 
@@ -73,15 +75,40 @@ public final class Snapshot {
     return facts.get(id);
   }
 
-  /** The id of exactly this file, -1 if it is not registered (or was changed since). */
-  synchronized int idOf(Path path, long size, long time) {
+  @Override
+  public int idOf(Path path, long size, long time) {
+    return idOf(path, size, time, null);
+  }
+
+  /**
+   * Return the files that a decision was made for. A file of the same path, size and time as one of these has its id; every other one has none:
+   * it was replaced, or registered after the decision.
+   */
+  FileIds among(BitSet listed) {
+    return (path, size, time) -> idOf(path, size, time, listed);
+  }
+
+  private synchronized int idOf(Path path, long size, long time, BitSet listed) {
     Integer newest = places.get(canonical(path));
     for (int place = newest == null ? -1 : newest; place >= 0; place = earlier[place]) {
-      if (sizes[place] == size && times[place] == time) {
+      if (sizes[place] == size && times[place] == time && (listed == null || listed.get(ids[place]))) {
         return ids[place];
       }
     }
     return -1;
+  }
+
+  /** Return whether a task found that this file is no longer the registered one. */
+  synchronized boolean isChanged(int id) {
+    return changed.get(id);
+  }
+
+  /** Take the file of this name for another one than the registered. */
+  synchronized void setChanged(Path path) {
+    Integer newest = places.get(canonical(path));
+    for (int place = newest == null ? -1 : newest; place >= 0; place = earlier[place]) {
+      changed.set(ids[place]);
+    }
   }
 
   /** One form for one place, as `grebe.files.canonical_uri` has it. Hadoop's paths are clean and decoded already. */

@@ -78,8 +78,8 @@ final class StandIn {
 
   /** The files that the index does not cover, with new attributes. */
   LogicalPlan rest() {
-    return original.rest(bridge.snapshots.get(text("snapshot")), Snapshot.parse(text("covered")),
-        decision.get("others").asBoolean(), pair(), text("shown_rest"));
+    return original.rest(Scanned.listed(bridge, decision), Snapshot.parse(text("covered")), decision.get("others").asBoolean(), pair(),
+        text("shown_rest"));
   }
 
   void rank(Map<Long, Integer> ranks) {

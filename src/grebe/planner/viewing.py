@@ -9,7 +9,7 @@ import numpy as np
 from grebe.config import Config
 from grebe.indexes.kind import Copy
 from grebe.indexes.view.build import is_of_all_files
-from grebe.indexes.view.definition import Base, Definition
+from grebe.indexes.view.definition import Base, Definition, same_files
 from grebe.planner.candidates import Refusal, differences, files_refused, ruled_out
 from grebe.planner.content import content_of
 from grebe.planner.cost import Meter
@@ -138,7 +138,7 @@ class Viewing:
                 different = self._different(self._query.relations[number], definition, place, refuse)
                 if different is not None:
                     return different
-                if place and self._query.digests.get(number) != definition.bases[place].files:
+                if place and not same_files(self._query.digests.get(number, ""), definition.bases[place].files):
                     return refuse(Code.BASE_CHANGED, table=definition.bases[place].uri)
                 places[number] = place
         match = answers(definition, block, places)

@@ -19,7 +19,7 @@ from grebe.formats import Column, Reading, format_named
 from grebe.formats.byte_cache import shared_cache
 from grebe.formats.protocol import BYTE_SPAN
 from grebe.formats.spark_types import type_json
-from grebe.indexes.view.definition import column_of
+from grebe.indexes.view.definition import by_times, column_of
 from grebe.planner.choose import choose
 from grebe.planner.decision import Decision
 from grebe.planner.inquiry import Inquiry
@@ -149,8 +149,12 @@ class Planning:
                 Block.of(place, block, [predicate(each, columns) for each in block["predicates"]])
                 for place, block in enumerate(blocks)
             ),
-            digests={number: str(self._shim.bridge.digest(question, number)) for number in found},
+            digests={number: self._digest(question, number) for number in found},
         )
+
+    def _digest(self, question: int, relation: int) -> str:
+        digest = str(self._shim.bridge.digest(question, relation))
+        return by_times(digest) if self.config.identity == "times" else digest
 
     def _session_of(self, question: int) -> "SparkSession":
         from pyspark.sql import SparkSession

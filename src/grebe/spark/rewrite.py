@@ -26,11 +26,11 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
         elif isinstance(choice, FromView):
             views.append(_view(choice, query.relations[choice.relation], snapshots[choice.table]))
         elif isinstance(choice, Narrow):
-            narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(
+            narrowed.setdefault(choice.relation, _whole(choice, query, snapshots)).update(
                 without=_ranges(choice.without), ranges=choice.parts
             )
         elif isinstance(choice, ByKeys):
-            narrowed.setdefault(choice.relation, _whole(choice, snapshots)).update(keys=_keys(choice))
+            narrowed.setdefault(choice.relation, _whole(choice, query, snapshots)).update(keys=_keys(choice))
         else:
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
     for number, entry in narrowed.items():
@@ -66,6 +66,7 @@ def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:
     return {
         "relation": relation.number,
         "shown": scans.as_of(relation),
+        "listed": _ranges(relation.listed),
         "without": "",
         "others": False,
         "ranges": {},
@@ -84,9 +85,10 @@ def _answer(choice: FromMetadata, relation: Relation) -> dict[str, Any]:
     return {"relation": choice.relation, "values": values, "shown": scans.answered(choice, relation)}
 
 
-def _whole(choice: Narrow | ByKeys, snapshots: Mapping[str, str]) -> dict[str, Any]:
+def _whole(choice: Narrow | ByKeys, query: Query, snapshots: Mapping[str, str]) -> dict[str, Any]:
     return {
         "relation": choice.relation,
+        "listed": _ranges(query.relations[choice.relation].listed),
         "without": "",
         "others": True,
         "ranges": {},
@@ -136,6 +138,7 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "drop": _ranges(choice.drop),
         "lineage": FILE_COLUMN,
         "direct": choice.direct,
+        "listed": _ranges(relation.listed),
         # Read from the index, or not at all.
         "covered": _ranges((copy.covered - relation.deleted) | (relation.beyond or NO_FILES)),
         "others": relation.beyond is None,

@@ -9,7 +9,17 @@ from grebe.clock import SYSTEM, Clock
 from grebe.errors import GrebeError, InvalidIndex, InvalidStatement, SourceChanged, TableNotFound, Unsupported
 from grebe.files import canonical_uri
 from grebe.formats.spark_types import type_text
-from grebe.indexes.view.definition import ROWS, Base, Condition, Definition, Function, Key, Measure, column_of
+from grebe.indexes.view.definition import (
+    ROWS,
+    Base,
+    Condition,
+    Definition,
+    Function,
+    Key,
+    Measure,
+    column_of,
+    same_files,
+)
 from grebe.indexes.view.expressions import Refused
 from grebe.indexes.view.trees import text_of
 from grebe.indexes.where import unsure_casts
@@ -102,8 +112,9 @@ def require_allowed_bases(definition: Definition, table: str, allowed: Sequence[
 
 def require_unchanged(session: "SparkSession", definition: Definition) -> None:
     """Raises `SourceChanged` if a table beside the first is not as the definition says."""
-    if _files(session, definition) != [one.files for one in definition.bases[1:]]:
-        raise _changing(definition)
+    for now, recorded in zip(_files(session, definition), definition.bases[1:], strict=True):
+        if not same_files(now, recorded.files):
+            raise _changing(definition)
 
 
 def _changing(definition: Definition) -> SourceChanged:

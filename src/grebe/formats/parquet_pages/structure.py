@@ -2,6 +2,7 @@
 
 from grebe.formats.parquet_pages.failures import Damaged, naming
 from grebe.formats.parquet_pages.footer import Footer, footer_length, parse_footer
+from grebe.formats.parquet_pages.headers import read_header
 from grebe.formats.parquet_pages.schema import FIXED, Leaf
 from grebe.formats.parquet_pages.thrift import Struct
 from grebe.formats.range_file import RangeFile
@@ -10,6 +11,8 @@ _ENDING = 8
 _ENCRYPTED = b"PARE"
 _MOST_LEVELS = 64
 _MOST_WIDTH = 1 << 20
+_MOST_UNPACKED = 256 * 1024 * 1024
+_MOST_VALUES = _MOST_UNPACKED // 8
 _SPANS = ((4, 5), (6, 7))
 """Fields of a column chunk: where its page indexes begin, and how long they are."""
 
@@ -52,6 +55,27 @@ def check_footer(footer: Footer) -> None:
     for group in footer.groups:
         for leaf, column in zip(footer.schema.leaves, group[1], strict=True):
             _check_chunk(leaf, column, footer.start)
+
+
+def check_pages(data: bytes, footer: Footer) -> None:
+    """Raise `Damaged` if a page of a whole file lies outside its chunk, or if the pages unpack to more than a small file may: Arrow
+    takes the memory that their headers ask for before it looks at the bytes."""
+    view, unpacked, values = memoryview(data), 0, 0
+    for group in footer.groups:
+        for column in group[1]:
+            meta = column[3]
+            if not meta[5]:
+                continue  # no values: the offsets may be 0, and Arrow reads no page
+            offset = min(meta.get(11) or meta[9], meta[9])
+            stop = offset + meta[7]
+            while offset < stop:
+                header = read_header(view[:stop], offset)
+                offset += header.length + header.stored
+                unpacked, values = unpacked + header.size, values + header.entries
+                if offset > stop:
+                    raise Damaged("a page is longer than its column chunk")
+                if unpacked > _MOST_UNPACKED or values > _MOST_VALUES:
+                    raise Damaged("its pages unpack to more than such a file may hold")
 
 
 def _check_chunk(leaf: Leaf, column: Struct, stop: int) -> None:

@@ -1,4 +1,4 @@
-"""Small Parquet files of an index, read whole: their footers are checked before Arrow is given them, and the table afterwards."""
+"""Small Parquet files of an index, read whole: footer and pages are checked before Arrow gets them, the table afterwards."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -6,18 +6,20 @@ import pyarrow.parquet as pq
 from grebe.errors import CorruptIndex
 from grebe.files.untrusted import decoding, validated
 from grebe.formats.parquet_pages.footer import footer_length, parse_footer
-from grebe.formats.parquet_pages.structure import check_footer
+from grebe.formats.parquet_pages.structure import check_footer, check_pages
 
 _ENDING = 8
 _STRING_LIMIT = 64 * 1024 * 1024
 
 
 def read_parquet(data: bytes, uri: str, detail: str = "DAMAGED") -> pa.Table:
-    """The table of a file. Raises `CorruptIndex`."""
+    """Return the table of a file, or raise `CorruptIndex`."""
     with decoding(lambda why: refused(uri, why, detail)):
         if footer_length(data) + _ENDING > len(data):
             raise ValueError("its footer is longer than the file")
-        check_footer(parse_footer(data, 0))
+        footer = parse_footer(data, 0)
+        check_footer(footer)
+        check_pages(data, footer)
         file = pq.ParquetFile(
             pa.BufferReader(data), thrift_string_size_limit=_STRING_LIMIT, page_checksum_verification=True
         )

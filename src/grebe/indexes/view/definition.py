@@ -34,6 +34,17 @@ class Base:
     files: str = ""
 
 
+def same_files(one: str, other: str) -> bool:
+    """Compare two digests of file lists: by paths, sizes and times, and by the facts of the files where both digests have them."""
+    (times, _, facts), (other_times, _, other_facts) = one.partition("."), other.partition(".")
+    return times == other_times and (not facts or not other_facts or facts == other_facts)
+
+
+def by_times(digest: str) -> str:
+    """Return a digest of a file list without the facts that `identity="times"` leaves out."""
+    return digest.partition(".")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     tree: Tree

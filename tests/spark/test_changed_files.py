@@ -1,0 +1,182 @@
+"""Data files that change between the listing, the planning and the execution of a Spark query."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import grebe
+from grebe.clock import SYSTEM
+from grebe.store.opening import open_table_store
+from testbed.changing import CHANGES, KEYS_OF_A_FILE, SCHEMA, Change, ChangingTable, Row, rows_of
+from tests.spark.served import LENIENT, Served, serving
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spark changed files")]
+
+ROWS = 4_000
+FORMATS = ("parquet", "csv")
+INDEXES = ("by_id", "cov")
+FILES_OF_A_SEED = 2
+SEEDS = 8
+SOAK_SEEDS = 120
+# Spark cuts a file by the length that it was listed with: of a file that grew since, it reads a part, with or without indexes.
+LATE_CHANGES: tuple[Change, ...] = ("overwrite", "restore", "delete")
+
+
+@pytest.fixture(scope="module")
+def served(spark: "SparkSession") -> Iterator[Served]:
+    with serving(spark, LENIENT) as made:
+        yield made
+
+
+def _planned(frame: "DataFrame") -> "DataFrame":
+    frame._jdf.queryExecution().executedPlan()
+    return frame
+
+
+def _collected(frame: "DataFrame") -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def _write(format: str, path: Path, keys: list[int]) -> None:
+    if format == "csv":
+        path.write_text("".join(f"{key:07d},{'x' * 40}\n" for key in keys))
+        return
+    table = pa.table({"k": pa.array(keys, pa.int64()), "v": ["x" * 40] * len(keys)})
+    pq.write_table(
+        table,
+        path,
+        row_group_size=ROWS // 20,
+        write_page_index=True,
+        use_dictionary=False,
+        column_encoding="PLAIN",
+        compression="none",
+    )
+
+
+# Where CSV is read leniently, its records depend on what is read, and no index covers it.
+@pytest.mark.parametrize(("format", "lenient"), [("parquet", "false"), ("parquet", "true"), ("csv", "false")])
+def test_ranges_of_a_file_that_changed_after_planning_are_not_trusted(
+    served: Served, tmp_path: Path, format: str, lenient: str
+) -> None:
+    """The key moves to the other end of the file, which keeps its size: its old range holds other rows."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+    path = folder / f"part-0.{format}"
+    _write(format, path, list(range(ROWS)))
+    SYSTEM.sleep(0.05)
+    row = [(77, "x" * 40)]
+
+    def frame() -> "DataFrame":
+        return served.spark.read.format(format).schema("k LONG, v STRING").load(str(folder)).where("k = 77")
+
+    # With true, Spark skips a file whose reader raises most kinds of errors.
+    served.spark.conf.set("spark.sql.files.ignoreCorruptFiles", lenient)
+    try:
+        own = served.lake.table(served.spark.read.format(format).schema("k LONG, v STRING").load(str(folder)))
+        own.create(grebe.Lookup("by_k", on="k"))
+        planned, earlier = _planned(frame()), frame()
+        assert _collected(earlier) == row
+        size = path.stat().st_size
+        _write(format, path, list(reversed(range(ROWS))))
+        assert path.stat().st_size == size
+        for old in (planned, earlier, planned):
+            with pytest.raises(Exception, match=r"SOURCE_CHANGED_FILE_CHANGED: .*part-0.* make the DataFrame anew"):
+                old.collect()
+        assert _collected(frame()) == row
+        own.refresh()
+        again = frame()
+        assert _collected(again) == row
+        assert served.lake.explain(again).to_dict()["used"] == ["by_k"]
+    finally:
+        served.spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+
+
+@dataclass
+class Run:
+    """One seed: queries with changes before the listing, after it, or after planning."""
+
+    served: Served
+    table: ChangingTable
+    chance: random.Random
+    files: list[int]
+    answers: int = 0
+
+    def queries(self, count: int) -> None:
+        for _ in range(count):
+            for _ in range(self.chance.randrange(3)):
+                self.table.change(self.chance.choice(self.files), self.chance.choice(CHANGES))
+            if self.chance.random() < 0.15:
+                self.served.lake.table(self._frame()).refresh()
+            self.query()
+
+    def query(self) -> None:
+        begin, late = len(self.table.states) - 1, self.chance.choice(("listed", "planned", None, None))
+        keys = [file * KEYS_OF_A_FILE + self.chance.randrange(120) for file in self.files for _ in range(2)]
+        with self.served.lake.only(*self.chance.choice([INDEXES, INDEXES[:1], INDEXES[1:]])):
+            frame = self._frame()
+            self.change(late == "listed")
+            frame = _planned(frame.where(f"id IN ({', '.join(map(str, keys))})"))
+            self.change(late == "planned")
+            try:
+                answer = _collected(frame)
+            except Exception:
+                if late is None:
+                    raise
+                answer, begin = self.again(keys), len(self.table.states) - 1
+        moments = [rows_of(state, lambda row: row[0] in keys, self.files) for state in self.table.states[begin:]]
+        assert answer in moments
+        self.answers += 1
+
+    def again(self, keys: list[int]) -> list[Row]:
+        """Whatever a change did to a query: the next one is right."""
+        return _collected(self._frame().where(f"id IN ({', '.join(map(str, keys))})"))
+
+    def change(self, now: bool) -> None:
+        if now:
+            self.table.change(self.chance.choice(self.files), self.chance.choice(LATE_CHANGES))
+
+    def _frame(self) -> "DataFrame":
+        return self.served.spark.read.format(self.table.format).schema(SCHEMA).load(str(self.table.folder))
+
+
+def _changing(served: Served, folder: Path, format: str, files: int) -> ChangingTable:
+    folder.mkdir()
+    table = ChangingTable(open_table_store(folder), format, folder)
+    table.add(*range(files))
+    SYSTEM.sleep(0.05)
+    served.lake.table(served.spark.read.format(format).schema(SCHEMA).load(str(folder))).create(
+        grebe.Lookup("by_id", on="id"), grebe.Covering("cov", on="id", include=["value", "text"], buckets=2)
+    )
+    return table
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_answer_of_spark_is_that_of_one_moment(served: Served, tmp_path: Path, format: str) -> None:
+    assert _answers(served, tmp_path / "t", format, range(SEEDS)) == SEEDS * 5
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_answer_of_spark_in_many_seeds_is_that_of_one_moment(served: Served, tmp_path: Path, format: str) -> None:
+    for start in range(0, SOAK_SEEDS, 20):
+        seeds = range(1000 + start, 1020 + start)
+        assert _answers(served, tmp_path / f"t{start}", format, seeds) == len(seeds) * 5
+
+
+def _answers(served: Served, folder: Path, format: str, seeds: range) -> int:
+    table = _changing(served, folder, format, FILES_OF_A_SEED * len(seeds))
+    answers = 0
+    for place, seed in enumerate(seeds):
+        run = Run(served, table, random.Random(seed), [FILES_OF_A_SEED * place + n for n in range(FILES_OF_A_SEED)])
+        run.queries(5)
+        answers += run.answers
+    return answers
