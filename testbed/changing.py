@@ -162,9 +162,9 @@ class HookedStore:
     def uri(self) -> str:
         return self._store.uri
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         self._hook()
-        return self._store.get(path)
+        return self._store.get(path, most)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]

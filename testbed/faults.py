@@ -22,8 +22,8 @@ class FaultyStore:
     def uri(self) -> str:
         return self._store.uri
 
-    def get(self, path: str) -> bytes:
-        return self._risk(lambda: self._store.get(path))
+    def get(self, path: str, most: int | None = None) -> bytes:
+        return self._risk(lambda: self._store.get(path, most))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self._risk(lambda: self._store.get_range(path, start, length))

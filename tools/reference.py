@@ -15,6 +15,7 @@ from grebe.cli.main import VERBS
 from grebe.cli.main import main as command_line
 from grebe.config import ENVIRONMENT_PREFIX, SPARK_PREFIX, TOML_NAME, describe
 from grebe.errors import GrebeError
+from grebe.setting_values import LONGEST_DAYS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -40,7 +41,8 @@ A name or a value that Grebe does not know is refused with [`InvalidConfig`](err
 |---|---|---|
 {chr(10).join(rows)}
 
-Sizes are bytes or text such as `"256MB"`; units are powers of 1024, as in Spark. Where `none` is a value it can be written as text:
+Sizes are bytes or text such as `"256MB"`, below 2^63; units are powers of 1024, as in Spark. A span in seconds is a
+hundred years at the most, one in days {LONGEST_DAYS:,} days. Where `none` is a value it can be written as text:
 `{ENVIRONMENT_PREFIX}LOCATION=none`.
 """
 

@@ -4,9 +4,7 @@ The same names hold in every place. From the highest rank to the lowest: an argu
 `spark.grebe.<name>`, the environment's `GREBE_<NAME>`, `<name> = …` in `grebe.toml`, the default.
 """
 
-import math
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +13,23 @@ from pathlib import Path
 from typing import Any, Self
 
 from grebe.errors import InvalidConfig
+from grebe.setting_values import (
+    or_none,
+    parse_bytes,
+    parse_consistency,
+    parse_count,
+    parse_days,
+    parse_identity,
+    parse_literals,
+    parse_place,
+    parse_places,
+    parse_positive_seconds,
+    parse_price,
+    parse_seconds,
+    parse_share,
+    parse_switch,
+    parse_time_zone,
+)
 
 SPARK_PREFIX = "spark.grebe."
 ENVIRONMENT_PREFIX = "GREBE_"
@@ -24,139 +39,14 @@ FORMER_NAMES = {"micd_seconds": "vacuum_retention_seconds"}
 """Settings that have another name now. The former one still works in every place."""
 _CALLER = 4
 """Calls between a warning and whoever made the settings."""
+_MOST_SHOWN = 200
+"""Characters of a value in a message."""
 
 # Variables that are about a machine (where downloads go, how they are resolved), not about how Grebe works.
 MACHINE_VARIABLES = frozenset({"GREBE_CACHE", "GREBE_IVY_SETTINGS"})
 
 _WARNED: set[str] = set()
 """Names of unknown variables that this process was warned of."""
-_UNITS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(?:i?b)?\s*", re.IGNORECASE | re.ASCII)
-_SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?[+-](?:0?\d|1[0-8])(?::[0-5]\d)?", re.ASCII)
-
-
-def parse_bytes(value: object) -> int:
-    """A number of bytes, or text such as `"256MB"`. Units are powers of 1024, as in Spark: k, KB and KiB are all 1024."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
-        return int(float(match[1]) * 1024 ** _UNITS[match[2].lower()])
-    raise ValueError('no size. Give a number of bytes, or text such as "256MB"')
-
-
-def _switch(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in _SWITCHES:
-        return _SWITCHES[value.strip().lower()]
-    raise ValueError("neither true nor false. Give one of the two")
-
-
-def _number(value: object) -> float:
-    """NaN for what is none, which fails every comparison."""
-    try:
-        return float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
-    except ValueError:
-        return math.nan
-
-
-def _share(value: object) -> float:
-    number = _number(value)
-    if not 0 <= number <= 1:
-        raise ValueError("no share. Give a number from 0 to 1")
-    return number
-
-
-def _seconds(value: object) -> float:
-    number = _number(value)
-    if not 0 <= number < math.inf:
-        raise ValueError("no time span. Give a number of seconds, 0 or more")
-    return number
-
-
-def _positive_seconds(value: object) -> float:
-    number = _number(value)
-    if not 0 < number < math.inf:
-        raise ValueError("no time span. Give a number of seconds above 0")
-    return number
-
-
-def _price(value: object) -> float:
-    number = _number(value)
-    if not 0 <= number < math.inf:
-        raise ValueError("no price. Give a number of dollars, 0 or more")
-    return number
-
-
-def _count(value: object) -> int:
-    number = _number(value)
-    if not (0 <= number < math.inf and number == int(number)):
-        raise ValueError("no number of versions. Give 0, 1, 2, …")
-    return int(number)
-
-
-def _days(value: object) -> float:
-    number = _number(value)
-    if not 0 < number < math.inf:
-        raise ValueError("no time span. Give a number of days above 0")
-    return number
-
-
-def _literals(value: object) -> str:
-    if value not in ("plain", "hashed"):
-        raise ValueError('unknown. Give "plain", or "hashed" for digests in the place of values')
-    return str(value)
-
-
-def _consistency(value: object) -> str:
-    if value not in ("current", "snapshot"):
-        raise ValueError('unknown. Give "current", or "snapshot" for the table as of the last refresh')
-    return str(value)
-
-
-def _identity(value: object) -> str:
-    if value not in ("stat", "footer", "times"):
-        raise ValueError('unknown. Give "stat", "footer" for a digest of each file\'s end besides, or "times" for less')
-    return str(value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("no text. Give a path or a URI, or leave the setting out")
-    return os.path.expanduser(value) if value.startswith("~") else value  # noqa: PTH111 - a URI is no `Path`
-
-
-def _places(value: object) -> tuple[str, ...]:
-    given = value.split(",") if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        raise ValueError("no list of places. Give URIs or paths, as a list or as text separated by commas")
-    return tuple(one.strip() for one in given if one.strip())
-
-
-def _time_zone(value: object) -> str:
-    if isinstance(value, str) and (_OFFSET.fullmatch(value) or _is_zone_name(value)):
-        return value
-    raise ValueError(
-        'no time zone that is known here. Give a name such as "Europe/Berlin", or an offset such as "+02:00"'
-    )
-
-
-def _is_zone_name(text: str) -> bool:
-    import zoneinfo  # only here: `import grebe` does not pay for it
-
-    try:
-        zoneinfo.ZoneInfo(text)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # absolute paths, empty text, names of folders
-        return False
-    return True
-
-
-def _or_none(parse: Callable[[object], Any]) -> Callable[[object], Any]:
-    def parse_or_none(value: object) -> Any:
-        return None if value is None or (isinstance(value, str) and value.lower() == "none") else parse(value)
-
-    return parse_or_none
 
 
 def _setting(default: object, parse: Callable[[object], Any], says: str) -> Any:
@@ -167,31 +57,31 @@ def _setting(default: object, parse: Callable[[object], Any], says: str) -> Any:
 class Config:
     """All settings, checked. What is not given has its default; only what is given outranks the other places."""
 
-    enabled: bool = _setting(True, _switch, "whether queries use indexes; false leaves every plan alone")
+    enabled: bool = _setting(True, parse_switch, "whether queries use indexes; false leaves every plan alone")
     hybrid: bool = _setting(
-        True, _switch, "whether an index that covers only a part of the files is used for that part"
+        True, parse_switch, "whether an index that covers only a part of the files is used for that part"
     )
     hybrid_max_appended: float = _setting(
-        0.3, _share, "up to which share of the table's bytes files that the index does not cover are read directly"
+        0.3, parse_share, "up to which share of the table's bytes files that the index does not cover are read directly"
     )
     hybrid_max_deleted: float = _setting(
-        0.2, _share, "up to which share of the indexed bytes may belong to files that are gone"
+        0.2, parse_share, "up to which share of the indexed bytes may belong to files that are gone"
     )
     consistency: str = _setting(
-        "current", _consistency, "`current`, or `snapshot`: the table as of the last refresh of all its indexes"
+        "current", parse_consistency, "`current`, or `snapshot`: the table as of the last refresh of all its indexes"
     )
     identity: str = _setting(
         "stat",
-        _identity,
+        parse_identity,
         "what tells a data file from an earlier one of its name: `stat`, all that the store says; `footer`, a digest of its end "
         "besides; `times`, size and time alone, where inodes or ctimes change by themselves",
     )
     location: str | None = _setting(
-        None, _or_none(_text), "a folder for the indexes of all tables; none: beside each table"
+        None, or_none(parse_place), "a folder for the indexes of all tables; none: beside each table"
     )
     allowed_roots: tuple[str, ...] = _setting(
         (),
-        _places,
+        parse_places,
         "folders outside of a table where its log may name files; also text, separated by commas",
     )
     cache_bytes: int = _setting(
@@ -199,63 +89,63 @@ class Config:
     )
     verify_index_data: bool = _setting(
         True,
-        _switch,
+        parse_switch,
         "whether all that Spark reads of index files is compared with its checksums; false trusts the store",
     )
     guard_decoders: bool = _setting(
         True,
-        _switch,
+        parse_switch,
         "whether ORC files are decoded in a process of their own and manifests of Iceberg with all checks; false trusts the files",
     )
     vacuum_retention_seconds: float = _setting(
         86_400.0,
-        _seconds,
+        parse_seconds,
         "how long bytes out of use stay, for those who still read them; less than an hour only as 0 or without "
         "`vacuum_retention_check`",
     )
     micd_seconds: InitVar[object] = None
     """The former name of `vacuum_retention_seconds`."""
     vacuum_retention_check: bool = _setting(
-        True, _switch, "whether vacuum refuses a `vacuum_retention_seconds` above 0 and below an hour"
+        True, parse_switch, "whether vacuum refuses a `vacuum_retention_seconds` above 0 and below an hour"
     )
     log_retention_days: float = _setting(
-        30.0, _days, "for how many days entries of the log stay that a checkpoint has made superfluous"
+        30.0, parse_days, "for how many days entries of the log stay that a checkpoint has made superfluous"
     )
     keep_versions: int = _setting(
-        1, _count, "how many replaced versions of an index are kept, for queries of older versions of a lake table"
+        1, parse_count, "how many replaced versions of an index are kept, for queries of older versions of a lake table"
     )
     keep_bytes: int | None = _setting(
-        None, _or_none(parse_bytes), 'what the kept versions of an index may take together, as `"10GB"`; none: any size'
+        None, or_none(parse_bytes), 'what the kept versions of an index may take together, as `"10GB"`; none: any size'
     )
     heartbeat_seconds: float = _setting(
-        60.0, _positive_seconds, "how long after its last sign of life an operation counts as dead"
+        60.0, parse_positive_seconds, "how long after its last sign of life an operation counts as dead"
     )
     max_age_seconds: float | None = _setting(
         None,
-        _or_none(_seconds),
+        or_none(parse_seconds),
         "when an open table looks for a newer version; none: at `reload()` only; 0: at every call",
     )
     time_zone: str | None = _setting(
-        None, _or_none(_time_zone), "the time zone without Spark; none: the one recorded with the table, else UTC"
+        None, or_none(parse_time_zone), "the time zone without Spark; none: the one recorded with the table, else UTC"
     )
     price_thousand_requests: float = _setting(
-        0.0004, _price, "what a thousand read requests cost, in dollars, for explanations; as S3 asks it"
+        0.0004, parse_price, "what a thousand read requests cost, in dollars, for explanations; as S3 asks it"
     )
     price_gigabyte: float = _setting(
         0.0,
-        _price,
+        parse_price,
         "what reading a gigabyte (10^9 bytes) costs, in dollars, for explanations; free within a region of S3",
     )
     price_core_hour: float = _setting(
-        0.05, _price, "what a core that works for an hour costs, in dollars, for what_if and recommend"
+        0.05, parse_price, "what a core that works for an hour costs, in dollars, for what_if and recommend"
     )
     record_workload: bool = _setting(
-        False, _switch, "whether queries are recorded: their shapes and literals are stored beside the indexes"
+        False, parse_switch, "whether queries are recorded: their shapes and literals are stored beside the indexes"
     )
     workload_literals: str = _setting(
-        "plain", _literals, "`plain`, or `hashed`: recorded queries hold digests in the place of values"
+        "plain", parse_literals, "`plain`, or `hashed`: recorded queries hold digests in the place of values"
     )
-    workload_days: float = _setting(90.0, _days, "for how many days recorded queries are kept")
+    workload_days: float = _setting(90.0, parse_days, "for how many days recorded queries are kept")
     workload_bytes: int = _setting(
         64 * 1024**2, parse_bytes, 'what the recorded queries of a table may take, as `"64MB"`; the oldest go first'
     )
@@ -350,7 +240,15 @@ def _parsed(name: str, value: object, place: str) -> object:
     try:
         return Config.__dataclass_fields__[FORMER_NAMES.get(name, name)].metadata["parse"](value)
     except ValueError as problem:
-        raise InvalidConfig(f"{place}: {name} = {value!r} is {problem}.", detail="VALUE") from None
+        raise InvalidConfig(f"{place}: {name} = {_shown(value)} is {problem}.", detail="VALUE") from None
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no number of thousands of digits
+        return "…"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _check_name(name: str, place: str) -> None:
@@ -396,4 +294,9 @@ def _toml(path: Path) -> dict[str, object]:
     except tomllib.TOMLDecodeError as problem:
         raise InvalidConfig(
             f"{path} is no TOML: {problem}. Settings are lines such as: hybrid = true", detail="FILE"
+        ) from problem
+    except (ValueError, RecursionError) as problem:  # a number of thousands of digits, lists within lists
+        raise InvalidConfig(
+            f"{path} holds a value that no setting can have ({type(problem).__name__}). Settings are lines such as: hybrid = true",
+            detail="FILE",
         ) from problem

@@ -1,6 +1,5 @@
 """Fuzzed logs of lake formats: tables of Delta Lake and Iceberg whose metadata somebody else has written, opened as users do it."""
 
-import logging
 import random
 import shutil
 from pathlib import Path
@@ -22,7 +21,6 @@ class LakeFormat(Target):
     name: ClassVar[str]
 
     def __init__(self, seeds: Seeds) -> None:
-        logging.getLogger("grebe").setLevel(logging.CRITICAL)
         self.table = seeds.root / f"fuzzed_{self.name}"
         shutil.rmtree(self.table, ignore_errors=True)
         self.make()

@@ -1,6 +1,5 @@
 """Whole tables in which one object of an index or of the log is mutated: opened and asked as users do it."""
 
-import logging
 import math
 import random
 from pathlib import Path
@@ -41,7 +40,6 @@ class Lake(Target):
     """The objects of the log's folder, chosen by `objects`."""
 
     def __init__(self, seeds: Seeds) -> None:
-        logging.getLogger("grebe").setLevel(logging.CRITICAL)
         self._paths: list[tuple[str, Path]] = []
         super().__init__(seeds)
         self._right: dict[str, list[Any]] = {}

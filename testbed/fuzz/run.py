@@ -8,6 +8,7 @@ goes on behind the case that it died of.
 
 import argparse
 import json
+import logging
 import os
 import resource
 import subprocess
@@ -117,6 +118,7 @@ def _run_child(summary: Summary, target: str, start: int, stop: int, scratch: Pa
 def child(target: str, start: int, stop: int, scratch: Path) -> None:
     from testbed.fuzz.targets import opened
 
+    logging.getLogger("grebe").setLevel(logging.CRITICAL)
     tried = opened(target, scratch)
     tried.warm()
     # A field of the address space that is only reserved counts, too: that is the strict way to count.

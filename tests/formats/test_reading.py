@@ -11,6 +11,7 @@ from grebe.formats.csv import CSV
 from grebe.formats.parquet import PARQUET
 from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import arrow_type, spark_type, type_json, type_text
+from grebe.formats.unite import merged_columns
 
 STRUCT = '{"type":"struct","fields":[{"name":"x","type":"integer"}]}'
 COLUMNS = (Column("a", "integer"), Column("b", STRUCT, ids=(7, 9)), Column("p", "date", partition=True))
@@ -68,6 +69,22 @@ def test_a_reading_comes_back_from_json() -> None:
 def test_a_damaged_reading_is_found_out(broken: dict[str, object]) -> None:
     with pytest.raises(CorruptLog, match=r"\[CORRUPT_LOG_READING\].*reading"):
         Reading.from_dict(broken)
+
+
+def test_a_default_of_a_column_is_part_of_its_reading() -> None:
+    field = {"name": "c", "type": "integer", "nullable": True}
+    plain, defaulted = (
+        Reading.of("parquet", {}, columns_of({"type": "struct", "fields": [one]}), "UTC", local_times=False)
+        for one in ({**field, "metadata": {}}, {**field, "metadata": {"CURRENT_DEFAULT": "6", "EXISTS_DEFAULT": "5"}})
+    )
+    assert defaulted.columns == (Column("c", "integer", default="5"),)
+    assert not plain.agrees_on(defaulted, ["c"])
+    assert Reading.from_dict(json.loads(json.dumps(defaulted.to_dict()))) == defaulted
+    assert "default" not in json.dumps(plain.to_dict())
+    assert merged_columns([defaulted.columns, plain.columns]) == defaulted.columns
+    forged = {**defaulted.to_dict(), "columns": [{"name": "c", "type": "integer", "default": 5}]}
+    with pytest.raises(CorruptLog):
+        Reading.from_dict(forged)
 
 
 def test_readings_agree_column_by_column_where_columns_have_names() -> None:

@@ -135,3 +135,11 @@ def test_local_times_of_a_zone_that_is_none_are_refused(tmp_path: Path) -> None:
     ) as refused:
         all_rows(CSV, data_file(path), reading)
     assert refused.value.code == "INVALID_CONFIG_TIME_ZONE"
+
+
+def test_a_default_of_a_column_is_refused_where_a_file_lacks_the_column(tmp_path: Path) -> None:
+    path = written(tmp_path, {"a": [1]})
+    assert all_rows(PARQUET, data_file(path), as_columns(Column("a", "long", default="5")))
+    with pytest.raises(Unsupported, match=r"column b of .*t\.parquet has a default") as refused:
+        all_rows(PARQUET, data_file(path), as_columns(Column("b", "long", default="5")))
+    assert refused.value.code == "UNSUPPORTED_COLUMN_DEFAULT"

@@ -194,6 +194,67 @@ def test_a_manifest_of_iceberg_that_is_none_is_an_unreadable_file(seeds: Seeds) 
     assert grebe.open(str(made.table)).count() == 20
 
 
+@pytest.mark.parametrize("name", ["v9.gz.metadata.json", "v9.metadata.json.gz"])
+def test_metadata_of_iceberg_may_be_packed_and_is_unpacked_to_a_limit(seeds: Seeds, name: str) -> None:
+    made = IcebergMetadata(seeds)
+    newest = sorted((made.table / "metadata").glob("*.metadata.json"))[-1].read_bytes()
+    packed = made.table / "metadata" / name
+    try:
+        packed.write_bytes(gzip.compress(newest))
+        assert grebe.open(str(made.table)).count() == 20
+        packer = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS)
+        spaces = b"".join(packer.compress(b" " * 2**20) for _ in range(257))
+        packed.write_bytes(spaces + packer.compress(newest) + packer.flush())
+        with pytest.raises(UnreadableFile, match="unpacks to more than") as refused:
+            grebe.open(str(made.table))
+        assert refused.value.code == "UNREADABLE_FILE_ICEBERG"
+        packed.write_bytes(gzip.compress(newest)[:-9])
+        with pytest.raises(UnreadableFile, match="cannot be unpacked"):
+            grebe.open(str(made.table))
+    finally:
+        packed.unlink()
+
+
+def test_a_manifest_of_iceberg_is_unpacked_block_by_block_to_a_limit(seeds: Seeds) -> None:
+    made = IcebergMetadata(seeds)
+    manifest = sorted((made.table / "metadata").glob("*-m0.avro"))[0]
+    sound = manifest.read_bytes()
+    sync = sound[-16:]
+    header = sound[: sound.index(sync) + 16]
+    assert b"deflate" in header
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    block = packer.compress(bytes(2**26 + 1)) + packer.flush()
+    try:
+        manifest.write_bytes(header + avro_long(1) + avro_long(len(block)) + block + sync)
+        with pytest.raises(UnreadableFile, match="TooLarge") as refused:
+            grebe.open(str(made.table))
+        assert refused.value.code == "UNREADABLE_FILE_ICEBERG"
+    finally:
+        manifest.write_bytes(sound)
+
+
+def test_a_manifest_of_iceberg_is_not_read_beyond_a_limit(seeds: Seeds) -> None:
+    made = IcebergMetadata(seeds)
+    manifest = sorted((made.table / "metadata").glob("*-m0.avro"))[0]
+    sound = manifest.read_bytes()
+    try:
+        with manifest.open("ab") as file:
+            file.truncate(2**30 + 1)
+        with pytest.raises(UnreadableFile, match="let Iceberg rewrite its manifests") as refused:
+            grebe.open(str(made.table))
+        assert refused.value.code == "UNREADABLE_FILE_ICEBERG"
+    finally:
+        manifest.write_bytes(sound)
+
+
+def avro_long(number: int) -> bytes:
+    number, made = number << 1, bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*made, number])
+
+
 def test_what_a_forged_log_says_of_an_index_sets_it_aside_and_the_answers_stay_right(seeds: Seeds) -> None:
     table, log = str(seeds.table("csv")), seeds.log("csv") / "log"
     right = answers(grebe.open(table))

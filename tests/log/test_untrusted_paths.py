@@ -64,6 +64,8 @@ SOMEWHERE_ELSE = [
     "data/i/" + "x" * 5_000,
     "data/i" + "/x" * 5_000,
 ]
+THREES = "\u0663" * 20
+"""A number of twenty digits, in those of Arabic."""
 A_LIST = names.segment_path(2, 1, "0" * 32)
 
 
@@ -98,6 +100,33 @@ def is_refused(log: Log) -> CorruptLog:
 def test_content_outside_the_folder_of_its_index_is_a_damaged_log(log: Log, path: str) -> None:
     forge(log, IndexChanged("i", 9, add=(ContentFile(path, 1, rows=1),)))
     assert is_refused(log).code == "CORRUPT_LOG_VALUE"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"data/lookup/\u0663-{'a' * 32}/a.gix",
+        f"data/lookup/3\u0663-{'a' * 32}/a.gix",
+        f"files/\u0660000000000-3-{'a' * 32}.files",
+        f"files/0000000000-\u0663-{'a' * 32}.files",
+        f"workload/{THREES[:15]}-{'1' * 15}-{'a' * 32}.gix",
+        f"log/{THREES}.json",
+        f"log/checkpoint-{THREES}.json.gz",
+    ],
+)
+def test_a_number_in_digits_of_another_script_is_in_no_name_of_ours(path: str) -> None:
+    assert not names.is_ours(path)
+    assert not names.is_of_log(path)
+    assert not names.is_segment(path)
+    assert names.operation_of(path) is None
+    assert names.owner_of_folder(path.rpartition("/")[0]) is None
+
+
+def test_the_name_of_an_index_has_letters_and_digits_of_any_script() -> None:
+    folder = names.version_folder("Überblick\u0663", 3, "a" * 32)
+    assert names.operation_of(f"{folder}/part-00000_00000.gix") == (3, "a" * 32)
+    assert names.is_content(f"{folder}/part-00000_00000.gix")
+    assert names.is_removable(f"{folder}/part-00000_00000.gix")
 
 
 @pytest.mark.parametrize("path", SOMEWHERE_ELSE)

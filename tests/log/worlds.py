@@ -53,8 +53,8 @@ class VanishingStore(LocalStore):
         self._folder = root
         self._call = call
 
-    def get(self, path: str) -> bytes:
-        data = super().get(path)
+    def get(self, path: str, most: int | None = None) -> bytes:
+        data = super().get(path, most)
         self._vanish_after(f"get {path}")
         return data
 

@@ -34,9 +34,9 @@ class Unreliable(MemoryStore):
         self.deaf = self.armed
         self._answer()
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         self._answer()
-        return super().get(path)
+        return super().get(path, most)
 
     def _answer(self) -> None:
         if self.deaf:

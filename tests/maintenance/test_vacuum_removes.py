@@ -52,6 +52,8 @@ def everything(log: Log) -> dict[str, bytes]:
         "data/by_customer/3-of-7/part.gix",
         f"data/by_customer/77-{_ID}/report.parquet",
         f"data/by_customer/77-{_ID}/deeper/part.gix",
+        f"data/by_customer/\u0663-{_ID}/part.gix",
+        f"files/0000000000-\u0663-{_ID}.files",
         "files/invoice.pdf",
         "files/0000000009-1-dead.files",
         "alive/me",

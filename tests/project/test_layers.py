@@ -25,6 +25,8 @@ LAYERS = [
     ["store"],
     ["files"],
     ["config", "shown"],
+    ["setting_values"],
+    ["credentials"],
     ["telemetry"],
     ["clock"],
     ["errors"],

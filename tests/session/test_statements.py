@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import grebe
+from testbed.spark import configured
 from tests.spark.served import LENIENT
 
 if TYPE_CHECKING:
@@ -168,6 +169,67 @@ def test_the_statements_of_others_are_theirs(spark: "SparkSession", lake: grebe.
     finally:
         spark.sql("DROP TABLE IF EXISTS index")
         spark.sql("DROP TABLE IF EXISTS ice.db.evolves")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "start",
+    [
+        " " * 5000,
+        "\n" * 20_000,
+        "-- a line\n" * 20_000,
+        "/* a comment */\n" * 20_000,
+        "/* a /* nested */ comment */ -- carried \\\n on\n",
+    ],
+    ids=["blanks", "line breaks", "lines", "comments", "nested"],
+)
+def test_any_blanks_and_comments_may_stand_before_a_statement(
+    spark: "SparkSession", lake: grebe.Lake, path: Path, start: str
+) -> None:
+    assert rows(spark, start + "SELECT 1 AS index") == [{"index": 1}]
+    spark.sql(start + f"CREATE INDEX by_a ON parquet.`{path}` USING lookup (a)")
+    assert [row["name"] for row in rows(spark, start + f"SHOW INDEXES ON parquet.`{path}`")] == ["by_a"]
+
+
+@pytest.mark.core
+def test_signs_that_we_do_not_know_are_for_spark_to_read(spark: "SparkSession", lake: grebe.Lake) -> None:
+    spark.sql("EXPLAIN SELECT * FROM VALUES (1) AS t(a) WHERE a = ? -- no index a on t", args=[1]).collect()
+    spark.sql("CREATE OR REPLACE TEMP VIEW signs AS SELECT '#' AS a, 1 AS `@` -- index a on b")
+    assert rows(spark, "SELECT * FROM signs -- ? index a on t") == [{"a": "#", "@": 1}]
+
+
+@pytest.mark.core
+def test_what_cannot_be_looked_into_is_left_to_spark(
+    spark: "SparkSession", lake: grebe.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.errors import ParseException
+
+    def fail(text: str) -> None:
+        raise RuntimeError(text)
+
+    spark.sql("CREATE OR REPLACE TEMP VIEW index AS SELECT 1 AS a")
+    monkeypatch.setattr("grebe.session.statements.parse_statement", fail)
+    try:
+        assert [row["col_name"] for row in rows(spark, "DESCRIBE index")] == ["a"]
+        spark.sql("EXPLAIN SELECT 1 AS index").collect()
+        spark.sql("CREATE OR REPLACE TEMP VIEW index AS SELECT 2 AS index")
+        with pytest.raises(ParseException):
+            spark.sql("SHOW INDEXES")
+    finally:
+        spark.sql("DROP VIEW index")
+
+
+def test_what_is_said_of_indexes_of_a_database_is_the_database_s(spark: "SparkSession", lake: grebe.Lake) -> None:
+    catalog = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    with configured(spark, {"spark.sql.catalog.somewhere": catalog}):
+        for statement in (
+            "CREATE INDEX n ON somewhere.a.t (id)",
+            "CREATE INDEX n ON somewhere.a.t USING btree (id)",
+            "DROP INDEX n ON somewhere.a.t",
+        ):
+            with pytest.raises(Exception, match=r"(?i)url|driver|jdbc") as told:
+                spark.sql(statement)
+            assert "INVALID_" not in str(told.value)
 
 
 @pytest.mark.core

@@ -46,7 +46,7 @@ def test_values_are_those_of_pyiceberg_and_bytes_that_lack_are_found_out(
     assert skipping.tell() == len(whole)
     if whole:
         short = CheckedDecoder(whole[: data.draw(st.integers(0, len(whole) - 1))])
-        with pytest.raises(EOFError):
+        with pytest.raises((EOFError, ValueError)):
             _ = [getattr(short, f"read_{kind}")() for kind, _ in values]
 
 
@@ -81,11 +81,23 @@ def test_lengths_and_numbers_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         CheckedDecoder(b"abc").read(-1)
     for count in (4, 2**62):
-        with pytest.raises(EOFError):
+        with pytest.raises(ValueError, match="than bytes are left"):
             CheckedDecoder(b"\x02" * 3).read_ints(count)
-        with pytest.raises(EOFError):
+        with pytest.raises(ValueError, match="than bytes are left"):
             CheckedDecoder(b"\x02" * 3).read_int_bytes_dict(count, {})
     assert CheckedDecoder(struct.pack("<f", 1.5)).read_float() == 1.5
+
+
+def test_only_a_number_behind_the_last_byte_is_the_end_of_a_file() -> None:
+    """pyiceberg ends there without an error: a block that was cut would be a manifest with fewer files."""
+    with pytest.raises(EOFError):
+        CheckedDecoder(b"").read_int()
+    with pytest.raises(ValueError, match="missing"):
+        CheckedDecoder(b"").read_bytes()
+    with pytest.raises(ValueError, match="longer than what is left"):
+        CheckedDecoder(b"x" * 15).read(16)
+    with pytest.raises(ValueError, match="cut short"):
+        CheckedDecoder(b"\xff").read_int()
 
 
 def test_pyiceberg_has_its_own_decoder_back_once_all_readers_are_done() -> None:

@@ -100,6 +100,25 @@ def test_ranges_of_a_file_that_changed_after_planning_are_not_trusted(
         served.spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
 
 
+def test_a_file_that_is_replaced_after_planning_gives_its_rows_once(served: Served, tmp_path: Path) -> None:
+    """Its rows are in the index; beside that are read the files that came later, and they alone."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+    _write("parquet", folder / "a.parquet", list(range(ROWS)))
+    _write("parquet", folder / "b.parquet", list(range(ROWS, 2 * ROWS)))
+    SYSTEM.sleep(0.05)
+    served.lake.table(str(folder)).create(grebe.Covering("cov", on="k", include=["v"], buckets=2))
+    _write("parquet", folder / "c.parquet", [9_000_001])
+    served.view("replaced", folder)
+    query = f"SELECT k FROM replaced WHERE k IN (7, {ROWS + 7}, 9000001)"
+    frame = _planned(served.spark.sql(query))
+    assert served.lake.explain(frame).to_dict()["used"] == ["cov"]
+    _write("parquet", folder / "a.parquet", list(range(ROWS // 2)))
+    served.spark.catalog.refreshTable("replaced")
+    assert _collected(frame) == [(7,), (ROWS + 7,), (9_000_001,)]
+    assert _collected(served.spark.sql(query)) == [(7,), (ROWS + 7,), (9_000_001,)]
+
+
 @dataclass
 class Run:
     """One seed: queries with changes before the listing, after it, or after planning."""

@@ -62,6 +62,23 @@ QUERIES = (
     "SELECT * FROM victim, LATERAL (SELECT a + 1)",
     "SELECT 'DROP TABLE victim', \"INSERT INTO victim\"",
 )
+CALLS = (
+    "SELECT java_method() FROM VALUES (1)",
+    "SELECT Reflect() FROM VALUES (1)",
+    "SELECT try_reflect() FROM VALUES (1)",
+    "SELECT upper(java_method()) AS x FROM VALUES (1)",
+    "SELECT * FROM victim WHERE a = (SELECT length(java_method()) FROM VALUES (1))",
+    "SELECT * FROM victim WHERE EXISTS (SELECT `reflect`() FROM VALUES (1))",
+    "WITH x AS (SELECT java_method() AS c FROM VALUES (1)) SELECT * FROM x",
+    "WITH x AS (SELECT java_method() AS c FROM VALUES (1)) SELECT 1",
+    "SELECT * FROM victim, LATERAL (SELECT java_method())",
+    "SELECT count(*) FROM VALUES (1) GROUP BY java_method()",
+    "SELECT 1 UNION ALL SELECT length(java_method()) FROM VALUES (1)",
+    "SELECT 1 ORDER BY java_method()",
+    "SELECT IDENTIFIER('java_' || 'method')() FROM VALUES (1)",
+    "SELECT * FROM victim TIMESTAMP AS OF (SELECT java_method() FROM VALUES (1))",
+    "SELECT * FROM victim TIMESTAMP AS OF (SELECT IDENTIFIER('java_' || 'method')() FROM VALUES (1))",
+)
 PIPED = "FROM victim |> WHERE a > 1 |> SELECT a"
 
 
@@ -133,6 +150,29 @@ def test_a_query_with_a_command_behind_it_is_no_query(served: Served, folder: Pa
     with pytest.raises(ParseException):
         served.lake.explain("SELECT 1; DROP TABLE victim")
     assert state(served, folder) == before
+
+
+@pytest.mark.parametrize("name", ["explain", "why_not", "what_if", "recommend", "a view", "EXPLAIN INDEXES"])
+def test_no_text_calls_a_java_method_by_its_name(served: Served, name: str) -> None:
+    """Spark's optimizer evaluates projections of constants."""
+    from pyspark.errors import AnalysisException
+
+    system = served.spark._jvm.java.lang.System  # type: ignore[union-attr] # there is one
+    system.clearProperty("grebe.canary")
+    call = "('java.lang.System', 'setProperty', 'grebe.canary', 'yes')"
+    for text in CALLS:
+        if served.spark.version < "4" and ("try_reflect" in text or "TIMESTAMP AS OF" in text):
+            continue  # Spark 3.5 does not know the one, and parses no subquery in the other
+        with pytest.raises(
+            (GrebeError, AnalysisException), match=r"INVALID_STATEMENT_METHOD_CALL|INVALID_STATEMENT_NOT_A_QUERY"
+        ):
+            (served.lake.explain if name == "explain" else asked(served)[name])(text.replace("()", call))
+        assert system.getProperty("grebe.canary") is None, text
+
+
+def test_what_only_sounds_like_a_call_is_explained(served: Served) -> None:
+    for text in ("SELECT 1 AS reflect", "SELECT 'java_method(a)'", "SELECT reflect FROM VALUES (1) AS t(reflect)"):
+        served.lake.explain(text)
 
 
 def test_a_query_is_explained_in_whatever_form(served: Served, folder: Path) -> None:

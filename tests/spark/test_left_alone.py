@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grebe
+from testbed.spark import configured
 from tests.spark.data import rows
 from tests.spark.served import Served, multiset, write
 
@@ -148,3 +149,45 @@ def test_rows_as_an_rdd_and_by_pandas_are_the_same(served: Served, place: str) -
         if hasattr(served.spark.sql(query), "toArrow")
         else True
     )
+
+
+HINT = "/*+ GREBE(without alone_k) */"
+
+
+@pytest.mark.parametrize("escaped", ["false", "true"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT r'\\' AS a, '{HINT}' AS b",
+        f"SELECT R\"\\\" AS a, '{HINT}' AS b",
+        f"SELECT '\\'' AS a, '{HINT}' AS b",
+        f"SELECT 'it''s', '{HINT}' AS b",
+        f"SELECT /* a /* nested */ ' */ '{HINT}' AS b",
+        f"SELECT /* it's */ '{HINT}' AS b -- {HINT}",
+        f"SELECT -- it's \\\n carried on '\n'{HINT}' AS b",
+        f"SELECT 1 AS `'`, '{HINT}' AS b",
+        f"SELECT /*+ COALESCE(1), {HINT[4:-3]} */ '{HINT}' AS b",
+    ],
+)
+def test_a_literal_that_looks_like_a_hint_is_a_literal(served: Served, query: str, escaped: str) -> None:
+    with configured(served.spark, {"spark.sql.parser.escapedStringLiterals": escaped}):
+        assert [row["b"] for row in served.spark.sql(query).collect()] == [HINT]
+
+
+@pytest.mark.parametrize(
+    ("hint", "used"),
+    [
+        ("/*+ GREBE(without alone_k) */", ()),
+        ("/*+ COALESCE(1), GREBE(without alone_k), REPARTITION(2) */", ()),
+        ("/*+ GREBE(only alone_k), GREBE(only alone_k), COALESCE(1) */", ("alone_k",)),
+        ("/*+ COALESCE(1) grebe ( /* why */ without alone_k ) */", ()),
+        ("/*+ GREBE(without alone_k)" + " " * 20_000 + "*/", ()),
+        ("/*+ GREBE(without alone_k) */ /* /* */ ' */", ()),
+        ("'\U0001f426' AS bird, /* a comment */", ("alone_k",)),
+    ],
+    ids=["alone", "between", "twice", "without commas", "blanks", "comment", "none"],
+)
+def test_a_hint_is_found_wherever_spark_sees_one(served: Served, place: str, hint: str, used: tuple[str, ...]) -> None:
+    served.view("alone", place)
+    served.same(f"SELECT {hint} v FROM alone WHERE k = 5", *used)
+    served.same(f"SELECT '\U0001f426', r'\\', v FROM (SELECT {hint} v FROM alone WHERE k = 5)", *used)

@@ -1,4 +1,4 @@
-"""Tables with columns of type CHAR, with partitions that lie elsewhere, and with columns that were renamed."""
+"""Tables with columns of type CHAR, with defaults or new names, and with partitions that lie elsewhere or were renamed."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -13,7 +13,7 @@ from tests.lakes.formats import HERE
 from tests.spark.served import Served, serving, write
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.core]
 
@@ -133,3 +133,140 @@ def test_a_renamed_column_of_a_view_is_a_finding(served: Served, folder: Path) -
     found = table.verify(deep=True)
     assert {one.index for one in found.findings} == {"view"}
     served.same_rows(f"SELECT b, count(*) FROM {name} GROUP BY b")
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "csv", "json"])
+def test_a_file_without_a_column_holds_the_default_of_that_column(served: Served, folder: Path, form: str) -> None:
+    run, name = served.spark.sql, f"defaulted_{form}"
+    run(f"CREATE TABLE {name} (x INT) USING {form} LOCATION '{folder / name}'")
+    run(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ CAST(id AS INT) FROM range(100)")
+    run(f"ALTER TABLE {name} ADD COLUMN c INT DEFAULT 5")
+    run(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ CAST(id AS INT), IF(id < 150, NULL, 7) FROM range(100, 200)")
+    kinds = (
+        grebe.Skipping("skipping", grebe.MinMax("c"), grebe.NullCount("c"), grebe.ValueList("c")),
+        grebe.Sieve("sieve", on="c"),
+        grebe.Covering("covering", on="x", include=["c"]),
+        grebe.View("view", f"SELECT c, count(*), max(x) FROM {name} GROUP BY c"),
+        grebe.Lookup("other", on="x"),
+        grebe.Lookup("lookup", on="c"),
+    )
+    served.lake.table(name).create(*kinds)
+    for query in (
+        f"SELECT count(*) FROM {name} WHERE c = 5",
+        f"SELECT count(*) FROM {name} WHERE c IS NULL",
+        f"SELECT count(c), min(c), max(c) FROM {name}",
+        f"SELECT c, count(*), max(x) FROM {name} GROUP BY c",
+        f"SELECT sum(c) FROM {name} WHERE x = 10",
+    ):
+        for kind in kinds:
+            with served.lake.only(kind.name):
+                served.same_rows(query)
+    assert not served.lake.table(name).verify(deep=True).findings
+    with served.lake.only("other"):
+        served.same(f"SELECT x, c FROM {name} WHERE x = 10", "other")
+
+
+def test_a_reading_without_the_default_of_a_column_is_another_reading(served: Served, folder: Path) -> None:
+    run = served.spark.sql
+    run(f"CREATE TABLE undefaulted (x INT) USING parquet LOCATION '{folder / 'undefaulted'}'")
+    run("INSERT INTO undefaulted SELECT CAST(id AS INT) FROM range(100)")
+    run("ALTER TABLE undefaulted ADD COLUMN c INT DEFAULT 5")
+    served.lake.table("undefaulted").create(grebe.Covering("covering", on="x", include=["c"]))
+    served.same("SELECT x, c FROM undefaulted WHERE x = 10", "covering")
+
+    def by_path(session: "SparkSession") -> "DataFrame":
+        return session.read.schema("x INT, c INT").parquet(str(folder / "undefaulted")).where("x = 10")
+
+    served.same(by_path)
+    assert served.reasons(by_path) == {"covering": "COL_SCHEMA_MISMATCH"}
+    served.same(lambda session: by_path(session).select("x"), "covering")
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"), [("INT", "0", "9"), ("STRING", "a b", "c/d"), ("DATE", "2024-01-01", "2025-01-01")]
+)
+def test_a_partition_that_the_catalog_renamed_has_its_new_value(
+    served: Served, folder: Path, kind: str, old: str, new: str
+) -> None:
+    run, name = served.spark.sql, f"renamed_{kind.lower()}"
+    run(f"CREATE TABLE {name} (n INT, p {kind}) USING parquet PARTITIONED BY (p) LOCATION '{folder / name}'")
+    run(f"INSERT INTO {name} SELECT CAST(id AS INT), CAST('{old}' AS {kind}) FROM range(20)")
+    run(f"INSERT INTO {name} SELECT CAST(id AS INT), NULL FROM range(20, 40)")
+    kinds = (
+        grebe.Covering("covering", on="n", include=["p"]),
+        grebe.Lookup("lookup", on="p"),
+        grebe.Skipping("skipping", grebe.MinMax("p"), grebe.MinMax("n")),
+        grebe.View("view", f"SELECT p, count(n), max(n) FROM {name} GROUP BY p"),
+    )
+    served.lake.table(name).create(*kinds)
+    queries = (
+        f"SELECT n, p FROM {name} WHERE n IN (3, 30)",
+        f"SELECT p, count(n), max(n) FROM {name} GROUP BY p",
+        f"SELECT max(p), count(p), max(n) FROM {name}",
+        f"SELECT n FROM {name} WHERE p = '{new}'",
+        f"SELECT n FROM {name} WHERE p = '{old}'",
+    )
+    with served.lake.only("covering"):
+        served.same(queries[0], "covering")
+    run(f"ALTER TABLE {name} PARTITION (p = '{old}') RENAME TO PARTITION (p = '{new}')")
+    assert "=" + old.replace("/", "%2F") in " ".join(path.name for path in (folder / name).iterdir())
+    for mode in ("none", "incremental", "full"):
+        if mode != "none":
+            served.lake.table(name).refresh(mode=mode)
+            assert not served.lake.table(name).verify(deep=True).findings
+        for query in queries:
+            for index in kinds:
+                with served.lake.only(index.name):
+                    served.same_rows(query)
+    with served.lake.only("covering"):
+        served.same(f"SELECT n, p FROM {name} WHERE n = 30", "covering")
+
+
+def test_a_folder_that_two_partitions_share_is_read_twice(served: Served, folder: Path) -> None:
+    run = served.spark.sql
+    run(f"CREATE TABLE shared (n INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{folder / 'shared'}'")
+    run("INSERT INTO shared SELECT CAST(id AS INT), CAST(id % 2 AS INT) FROM range(40)")
+    kinds = (
+        grebe.Covering("covering", on="n", include=["p"]),
+        grebe.Lookup("lookup", on="n"),
+        grebe.Skipping("skipping", grebe.MinMax("p"), grebe.MinMax("n")),
+    )
+    served.lake.table("shared").create(*kinds)
+    for partition, place in ((1, 0), (0, 1), (0, 0)):
+        run(f"ALTER TABLE shared PARTITION (p = {partition}) SET LOCATION '{folder / 'shared' / f'p={place}'}'")
+        for refreshed in (False, True):
+            if refreshed:
+                served.lake.table("shared").refresh()
+            for query in (
+                "SELECT n, p FROM shared WHERE n IN (2, 3)",
+                "SELECT p, count(n), max(n) FROM shared GROUP BY p",
+                "SELECT n FROM shared WHERE p = 1 AND n < 5",
+                "SELECT count(*), max(n), min(p) FROM shared",
+            ):
+                for index in kinds:
+                    with served.lake.only(index.name):
+                        served.same_rows(query)
+
+
+def test_a_snapshot_keeps_the_rows_of_a_renamed_partition(spark: "SparkSession", folder: Path) -> None:
+    with serving(
+        spark, grebe.Config(consistency="snapshot", hybrid_max_appended=1.0, hybrid_max_deleted=1.0)
+    ) as served:
+        run = served.spark.sql
+        run(f"CREATE TABLE snapped (n INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{folder / 'snapped'}'")
+        run("INSERT INTO snapped SELECT CAST(id AS INT), CAST(id % 2 AS INT) FROM range(40)")
+        served.lake.table("snapped").create(grebe.Covering("covering", on="n", include=["p"]))
+        served.same("SELECT n, p FROM snapped WHERE n = 2", "covering")
+        run("ALTER TABLE snapped PARTITION (p = 0) RENAME TO PARTITION (p = 9)")
+        served.same_rows("SELECT n, p FROM snapped WHERE n IN (2, 3)")
+        served.same_rows("SELECT p, count(n) FROM snapped GROUP BY p")
+
+
+def test_a_table_of_a_view_is_another_one_once_a_partition_was_renamed(served: Served, folder: Path) -> None:
+    run, bridge = served.spark.sql, served.lake._spark._shim.bridge
+    run(f"CREATE TABLE dims (id INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{folder / 'dims'}'")
+    run("INSERT INTO dims VALUES (0, 0), (1, 0), (2, 1), (3, 1)")
+    by_path = bridge.digest(served.spark.read.parquet(str(folder / "dims"))._jdf)
+    assert bridge.digest(served.spark.table("dims")._jdf) == by_path
+    run("ALTER TABLE dims PARTITION (p = 0) RENAME TO PARTITION (p = 9)")
+    assert bridge.digest(served.spark.table("dims")._jdf) != by_path

@@ -1,5 +1,6 @@
 """The same files read in another way are other rows: an index of one reading never serves another."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import grebe
+from grebe.formats.options import READER_SETTINGS
 from testbed.spark import configured
 from tests.spark.served import Served, write
 
@@ -155,3 +157,80 @@ def test_text_that_grew_or_was_rewritten_is_read_as_it_is_now(served: Served, tm
     assert "new" in str(served.same(query, "grown").rows)
     file.write_text('{"k": 8, "v": "other"}\n')
     assert served.same(query, "grown").rows.total() == 21
+
+
+def test_texts_of_json_under_another_setting_are_another_reading(served: Served, tmp_path: Path) -> None:
+    setting = "spark.sql.json.enableExactStringParsing"
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.json").write_text('{"k": 1, "s": {"a":  1.50}}\n{"k": 2, "s": [1,  2]}\n')
+    (tmp_path / "t" / "b.json").write_text('{"k": 3, "s": 1.0}\n')
+
+    def table(spark: "SparkSession") -> "DataFrame":
+        return spark.read.schema("k int, s string").json(str(tmp_path / "t"))
+
+    def query(spark: "SparkSession") -> "DataFrame":
+        return table(spark).where("k >= 1")
+
+    with configured(served.spark, {setting: "true"}):
+        served.lake.table(table(served.spark)).create(grebe.Covering("exact", on="k", include="s"))
+        served.same(query, "exact")
+    with configured(served.spark, {setting: "false"}):
+        served.same(query)
+        assert served.reasons(query) == {"exact": "READ_DIFFERENTLY"}
+
+
+def test_every_setting_of_spark_that_a_reader_consults_is_part_of_a_reading(spark: "SparkSession") -> None:
+    """An entry of a newer Spark fails here until somebody has said whether it can change a value."""
+    internal: Any = spark._jvm.org.apache.spark.sql.internal  # type: ignore[union-attr]
+    entries = getattr(getattr(internal, "SQLConf$"), "MODULE$").getConfigEntries().iterator()
+    found = {}
+    while entries.hasNext():
+        entry = entries.next()
+        if _of_readers(entry.key(), entry.doc()):
+            found[entry.key()] = entry.defaultValueString()
+    assert len(found) > 40
+    assert found.keys() - READER_SETTINGS.keys() <= CHANGE_NO_VALUE
+    assert not CHANGE_NO_VALUE & READER_SETTINGS.keys()
+    defaults = {name: found[name] for name, default in READER_SETTINGS.items() if name in found and default}
+    assert defaults == {name: READER_SETTINGS[name] for name in defaults}
+
+
+def _of_readers(name: str, documented: str) -> bool:
+    if re.match(r"spark\.sql\.(json|csv|parquet|orc|avro|files)\.", name):
+        return True
+    about = re.compile(r"\b(json|csv|parquet|orc|avro)\b|parser\b|reader\b|data ?source", re.IGNORECASE)
+    return name.startswith("spark.sql.legacy.") and about.search(f"{name} {documented}") is not None
+
+
+CHANGE_NO_VALUE = {
+    f"spark.sql.{name}"
+    for name in (
+        # Of writers.
+        *("avro.compression.codec", "avro.datetimeRebaseModeInWrite", "avro.deflate.level", "avro.xz.level"),
+        *("avro.zstandard.bufferPool.enabled", "avro.zstandard.level", "files.maxRecordsPerFile"),
+        *("legacy.allowEmptySchemaWrite", "legacy.nullValueWrittenAsQuotedEmptyStringCsv"),
+        *("orc.columnarWriterBatchSize", "orc.compression.codec", "parquet.compression.codec"),
+        *("parquet.datetimeRebaseModeInWrite", "parquet.fieldId.write.enabled", "parquet.int96RebaseModeInWrite"),
+        *("parquet.output.committer.class", "parquet.outputTimestampType", "parquet.writeLegacyFormat"),
+        "parquet.variant.annotateLogicalType.enabled",
+        # Which files are read, as listings tell, and how many of them in a task.
+        *("files.ignoreInvalidPartitionPaths", "files.ignoredPathSegmentRegex", "legacy.pathOptionBehavior.enabled"),
+        *("files.maxPartitionBytes", "files.maxPartitionNum", "files.minPartitionNum", "files.openCostInBytes"),
+        # How the schema is found, which a reading has itself.
+        *("orc.mergeSchema", "parquet.mergeSchema", "parquet.respectSummaryFiles", "avro.schemaUrlAllowedSchemes"),
+        "parquet.reader.respectUnknownTypeAnnotation.enabled",
+        # Which class reads, and how fast: the same values.
+        *("csv.filterPushdown.enabled", "json.filterPushdown.enabled", "avro.filterPushdown.enabled"),
+        *("csv.parser.inputBufferSize", "json.useUnsafeRow", "legacy.replaceDatabricksSparkAvro.enabled"),
+        *("orc.aggregatePushdown", "orc.columnarReaderBatchSize", "orc.enableNestedColumnVectorizedReader"),
+        *("orc.enableVectorizedReader", "orc.filterPushdown", "orc.impl", "parquet.aggregatePushdown"),
+        *("parquet.columnarReaderBatchSize", "parquet.enableNestedColumnVectorizedReader"),
+        *("parquet.enableNullTypeVectorizedReader", "parquet.enableVectorizedReader", "parquet.filterPushdown"),
+        *("parquet.filterPushdown.date", "parquet.filterPushdown.decimal", "parquet.filterPushdown.timestamp"),
+        *("parquet.filterPushdown.string.startsWith", "parquet.filterPushdown.stringPredicate"),
+        *("parquet.pushdown.inFilterThreshold", "parquet.recordLevelFilter.enabled"),
+        # Of no files: Spark's own SQL, options of `table()`, Datasets of text; and of XML, which is never indexed.
+        *("legacy.extraOptionsBehavior.enabled", "legacy.parser.havingWithoutGroupByAsWhere"),
+        *("legacy.respectNullabilityInTextDatasetConversion", "legacy.useLegacyXMLParser"),
+    )
+}

@@ -1,5 +1,6 @@
 """The ways to name a table: catalog, views, paths, parts of it. Whichever a query takes, the table's index serves it."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,3 +152,32 @@ def test_count_min_and_max_of_a_whole_table_read_nothing(catalog: Served) -> Non
     assert not any(node.startswith("FileScan") for node in seen.nodes)
     catalog.same("SELECT count(*) + 1, max(k) FROM nest.managed HAVING count(*) > 3", "managed_k")
     catalog.same("SELECT count(*) FROM nest.managed WHERE k > 5", "managed_k")
+
+
+def test_a_log_that_is_removed_and_made_anew_gives_files_other_ids(served: Served, folder: Path) -> None:
+    """What a session knew of the ids of files is forgotten with the log."""
+    place = folder / "again"
+    write(place, *({"k": range(start, start + 300), "v": [f"v{start}"] * 300} for start in (0, 300)))
+    first, _ = sorted(place.glob("*.parquet"))
+    away = folder / first.name
+    first.rename(away)
+    kinds = grebe.Lookup("by_k", on="k"), grebe.Covering("by_v", on="v", include=["k"], buckets=2)
+
+    def same() -> None:
+        served.view("again", place)
+        for key in (5, 305):
+            served.same_rows(f"SELECT * FROM again WHERE k = {key}")
+            served.same_rows(f"SELECT k, v FROM again WHERE v = 'v{key - 5}'")
+
+    served.lake.table(str(place)).create(*kinds)
+    same()
+    away.rename(first)
+    served.lake.table(str(place)).refresh()
+    same()
+    served.same("SELECT * FROM again WHERE k = 5", "by_k")
+    shutil.rmtree(folder / "_grebe" / "again")
+    served.lake.table(str(place)).create(*kinds)
+    same()
+    served.same("SELECT * FROM again WHERE k = 5", "by_k")
+    first.unlink()
+    same()

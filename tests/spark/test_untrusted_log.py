@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ import pytest
 
 import grebe
 from grebe.errors import CorruptIndex, GrebeError, InvalidIndex, Unsupported
+from grebe.formats import Column, Reading
+from grebe.indexes.view.definition import Definition
 from grebe.log import codec
+from grebe.spark.views import definition_of, frame_of_base, require_allowed_bases
 from tests.spark.served import Served, serving, write
 
 if TYPE_CHECKING:
@@ -173,6 +177,31 @@ def test_a_view_that_joins_a_table_elsewhere_opens_nothing_there(served: Served,
     with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_OUTSIDE_ROOTS\].*allowed_roots"):
         served.lake.table(str(lake / "sales")).refresh("v")
     served.same_rows(QUERY)
+
+
+def test_a_view_that_joins_a_pattern_of_folders_opens_nothing_there(served: Served, lake: Path) -> None:
+    """Hadoop takes braces apart only after we have looked where the path leads."""
+    write(lake / "inner" / "sales", _rows(0))
+    write(lake / "inner" / "other", {"shop": [0, 1, 2], "price": [1, 2, 3]})
+    paths = [str(lake / "inner" / name) for name in ("sales", "other")]
+    query = f"SELECT b.price FROM parquet.`{paths[0]}` a JOIN parquet.`{paths[1]}` b ON a.shop = b.shop"
+    definition = definition_of(served.spark, query, f"file://{paths[0]}", "v")
+    elsewhere = f"file://{lake}/inner/{{../..,y}}/{lake.name}/hr"
+    forged = replace(
+        definition,
+        bases=(
+            definition.bases[0],
+            replace(definition.bases[1], uri=elsewhere, reading=_with_salaries(definition.bases[1].reading)),
+        ),
+    )
+    again = Definition.from_dict("v", forged.to_dict())
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_OUTSIDE_ROOTS\].*pattern of other paths"):
+        require_allowed_bases(again, definition.bases[0].uri, ())
+    assert frame_of_base(served.spark, again.bases[1]).collect() == []
+
+
+def _with_salaries(reading: Reading) -> Reading:
+    return replace(reading, columns=(Column("salary", "long"),))
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Statements on indexes: what is read from which text, what is left to Spark, and what is said of wrong ones."""
 
+import time
+
 import pytest
 
 from grebe import Bloom, Covering, Layout, Lookup, MinMax, Sieve, Skipping, ValueList
 from grebe.errors import GrebeError, InvalidIndex, InvalidStatement
-from grebe.sql.parse import parse_statement
+from grebe.sql.parse import parse_statement, table_of
 from grebe.sql.statement import (
     CancelIndex,
     CreateIndex,
@@ -85,6 +87,11 @@ T = TableName(("t",))
         ("VERIFY INDEXES ON t DEEP", VerifyIndexes(T, deep=True)),
         ("REPAIR INDEXES ON t", RepairIndexes(T)),
         ("EXPLAIN INDEXES SELECT {} ? FROM t;\n", ExplainIndexes(" SELECT {} ? FROM t")),
+        ("EXPLAIN /* why */ INDEXES SELECT '#' -- ;", ExplainIndexes(" SELECT '#' --")),
+        ("/* a /* b */ /*+ c */ SHOW INDEXES", ShowIndexes(None)),
+        ("-- a \\\n DROP INDEX n ON t\nSHOW INDEXES", ShowIndexes(None)),
+        ("SHOW /*/ */ INDEXES /**/ ON t", ShowIndexes(T)),
+        ("REFRESH INDEX n ON t; ;\n;", RefreshIndexes(T, ("n",))),
         ("-- why\nexplain indexes verbose SELECT 1", ExplainIndexes(" SELECT 1", verbose=True)),
     ],
 )
@@ -116,6 +123,11 @@ def test_what_a_statement_says(text: str, statement: Statement) -> None:
         "INSERT INTO index VALUES (1)",
         "SHOW TBLPROPERTIES index('a')",
         "DESCRIBE index $$",
+        "EXPLAIN SELECT * FROM t WHERE a = ? -- no index a on t",
+        "CREATE OR REPLACE TEMP VIEW v AS SELECT '#' AS a -- index a on b",
+        "SELECT ${a}, 'index a on b', @c /* index a on b */",
+        "VACUUM index /* index a on b",
+        "/* /* */ CREATE INDEX n ON t USING lookup (a)",
     ],
 )
 def test_what_is_left_to_spark(text: str) -> None:
@@ -135,7 +147,10 @@ def test_what_is_left_to_spark(text: str) -> None:
         ("CREATE INDEX n ON t USING covering (a) OPTIONS (bukets = 3)", "bukets", "there are: on, include, buckets"),
         ("CREATE INDEX n ON t USING covering (a) OPTIONS (buckets = many)", "many", "expected a number"),
         ("CREATE INDEX n ON t USING lookup ('a)", "'a)", "not closed"),
+        ("CREATE INDEX n ON t USING covering (a) WHERE b = ?", "?", "means nothing"),
+        ("DROP INDEX n ON t /* /* */", "/* /*", "a comment is opened"),
         ("REFRESH INDEX n", None, "expected ON"),
+        ("REFRESH INDEX n;", ";", "expected ON"),
         ("REFRESH INDEX n ON t SLOWLY", "SLOWLY", "too much"),
         ("VACUUM INDEXES a, b ON t", None, "one index, or all"),
         ("SHOW INDEX n ON t", "n ON", "expected HISTORY"),
@@ -166,6 +181,45 @@ def test_a_wrong_index_is_told_at_its_kind(description: str, code: str) -> None:
     with pytest.raises(InvalidIndex) as told:
         parse_statement(text)
     assert (told.value.code, told.value.position) == (code, text.index("USING") + len("USING "))
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "/* line of a header */\n" * 24,
+        "/* line of a header */\n" * 20_000,
+        "-- line of a header\n" * 20_000,
+        " " * 300_000,
+        "/*" * 100_000,
+        "/*" * 50_000 + "*/" * 50_000,
+    ],
+    ids=["header", "long header", "lines", "blanks", "open", "nested"],
+)
+@pytest.mark.parametrize(
+    "statement", ["CREATE TEMP VIEW v AS SELECT 1 AS index", "SHOW INDEXES", "EXPLAIN INDEXES SELECT 1"]
+)
+def test_how_long_a_text_takes_grows_with_its_length_and_no_faster(start: str, statement: str) -> None:
+    began = time.process_time()
+    for text in (start + statement, statement + start, statement + start + "x"):
+        _place_of_error(text)
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("CREATE INDEX n ON h2.people (id)", TableName(("h2", "people"))),
+        (
+            "CREATE INDEX IF NOT EXISTS n ON TABLE h2.test.people USING btree (id) OPTIONS (a = ?)",
+            TableName(("h2", "test", "people")),
+        ),
+        ("DROP INDEX n ON `h 2`.people ?", TableName(("h 2", "people"))),
+        ("DROP INDEX n", None),
+        ("SELECT 1 ON t", None),
+    ],
+)
+def test_the_table_of_a_wrong_statement_is_known_as_far_as_it_can_be_read(text: str, table: TableName | None) -> None:
+    assert table_of(text) == table
 
 
 def test_no_text_makes_it_fail_otherwise() -> None:

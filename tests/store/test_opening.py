@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from grebe.credentials import refuse_credentials
 from grebe.errors import GrebeError, InvalidConfig, StoreRefused, Unsupported
 from grebe.store.hdfs import HdfsStore
 from grebe.store.local import LocalStore
@@ -57,6 +58,31 @@ def test_hdfs_opens_without_a_jvm() -> None:
     assert store.uri == "hdfs://127.0.0.1:9/lake"
 
 
+@pytest.mark.parametrize("uri", ["hdfs:///t", "hdfs:/t", "viewfs:///t"])
+def test_a_name_node_that_nothing_names_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uri: str) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    with pytest.raises(StoreRefused, match=r"hdfs://node:8020/…, or set HADOOP_CONF_DIR") as refused:
+        open_store(uri)
+    assert refused.value.code == "STORE_REFUSED_NAME_NODE"
+    assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize("uri", ["hdfs://node:port/t", "hdfs://a b/t", "viewfs://mounts/t"])
+def test_a_name_node_that_cannot_be_one_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uri: str) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    with pytest.raises(StoreRefused) as refused:
+        open_store(uri)
+    assert refused.value.code == "STORE_REFUSED_NAME_NODE"
+
+
+def test_a_configuration_of_hadoop_that_is_no_xml_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text("<broken")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    with pytest.raises(StoreRefused, match=r"sound core-site\.xml") as refused:
+        open_store("hdfs://node:8020/t")
+    assert refused.value.code == "STORE_REFUSED_NAME_NODE"
+
+
 def test_an_unknown_scheme_is_told_which_there_are() -> None:
     with pytest.raises(Unsupported, match=r"ftp://.*s3://.*hdfs://") as refused:
         open_store("ftp://host/x")
@@ -95,12 +121,55 @@ def test_an_option_that_is_not_known_is_named() -> None:
         "https://example.org/x?token=CANARY",
         "s3a://CANARY@lake/x",
         "gs://lake/x?anything=CANARY",
+        "s3:/key:CANARY@lake/x",
+        "s3:///key:CANARY@lake/x",
+        "s3:/CANARY@lake/x",
+        "s3:key:CANARY@lake/x",
+        "S3A:/key:CANARY@lake/x",
+        "s3:/lake/x?sig=CANARY",
+        "s3://key:CAN/ARY+CANARY@lake/x",
+        "https:u:CANARY@h/x",
+        "https:user:CANARY@h/x",
+        "https:CANARY@h/x",
+        "hdfs:/user:CANARY@host/x",
+        "file://u:CANARY@h/x",
+        "jdbc:postgresql://u:CANARY@h/x",
+        "jdbc:postgresql://h/x?user=u&password=CANARY",
+        "abfss:/lake:CANARY@account.dfs.core.windows.net/x",
+        "abfss://lake%3ACANARY@account.dfs.core.windows.net/x",
     ],
 )
 def test_credentials_in_a_uri_are_refused_and_not_repeated(uri: str) -> None:
     with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_CREDENTIALS_IN_URI\].*storage_options") as refused:
         open_store(uri)
     assert "CANARY" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/data/a@b",
+        "/a:b@c/t",
+        "a@b",
+        "./a:b@c",
+        "C:/x@y",
+        "C:\\x@y",
+        "10:30@Berlin",
+        "file:/a:b@c/t",
+        "file:///a:b@c/t?x=y",
+        "file://localhost/a:b@c",
+        "abfss://lake@account.dfs.core.windows.net/a@b",
+        "wasbs://lake@account.blob.core.windows.net/t",
+        "hdfs://node:9000/user/anna@corp/t",
+        "hdfs://[::1]:9000/anna@corp",
+        "hdfs:/anna@corp/t",
+        "hdfs:///anna@corp/t",
+        "https://example.org:443/a@b/c?",
+        "s3://lake/user=anna@corp/a:b@c",
+    ],
+)
+def test_an_at_sign_that_follows_no_user_is_part_of_a_name(path: str) -> None:
+    refuse_credentials(path)
 
 
 def test_a_web_server_can_only_be_read() -> None:

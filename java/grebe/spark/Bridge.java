@@ -228,7 +228,7 @@ public final class Bridge {
   /** While a question is open: a name for the files of one of its relations as they are; empty if there is none. */
   public String digest(long question, int relation) {
     Scanned asked = open(questions, question).relations.get(relation);
-    return asked.getClass() == PlainScan.class ? Relations.digest(((PlainScan) asked).relation.location()) : "";
+    return asked.getClass() == PlainScan.class ? Relations.digest(((PlainScan) asked).relation) : "";
   }
 
   /** The same of a frame's relation, listed now. */

@@ -24,6 +24,12 @@ final class HudiScan extends PlainScan {
     return true;
   }
 
+  /** Hudi says by itself which values its partitions have. */
+  @Override
+  boolean isDisplaced(PartitionDirectory directory, FileStatusWithMetadata file) {
+    return false;
+  }
+
   @Override
   int id(FileIds registered, PartitionDirectory directory, FileStatusWithMetadata file) {
     return hasSlice(directory.values(), file.getPath().getName()) ? -1 : registered.idOf(file.getPath(), file.getLen(), 0);

@@ -39,7 +39,7 @@ class Kept extends Files {
       List<FileStatusWithMetadata> files = new ArrayList<>();
       for (FileStatusWithMetadata file : files(directory)) {
         int id = scanned.id(listed, directory, file);
-        if (id < 0 ? others : !without.get(id)) {
+        if (id >= 0 ? !without.get(id) : isRead(listed.idOf(file.getPath()))) {
           files.add(file);
         }
       }
@@ -48,6 +48,16 @@ class Kept extends Files {
       }
     }
     return kept;
+  }
+
+  /** Tell whether a file that was not listed for the decision is read; `id`: of the listed file that it has replaced since, or -1. */
+  private boolean isRead(int id) {
+    return id < 0 ? others : !isServed(id);
+  }
+
+  /** Tell whether the rows of a listed file come from an index, so that what has replaced it would give rows a second time. */
+  boolean isServed(int id) {
+    return without.get(id);
   }
 
   @Override

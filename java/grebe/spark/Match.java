@@ -16,6 +16,9 @@ final class Match {
   long changed;
   /** Timestamps of partitions were understood in another zone than the session's. */
   boolean elsewhere;
+  /** Some of the rest are listed with other partition values than their paths spell; which of these are registered. */
+  private boolean displaced;
+  private final BitSet displacedIds = new BitSet();
 
   Match(Snapshot registered) {
     this.registered = registered;
@@ -34,13 +37,22 @@ final class Match {
     }
   }
 
+  /** Note a file that is listed with other partition values than its path spells; `id` is that of the path, or -1. */
+  void displaced(int id) {
+    displaced = true;
+    if (id >= 0) {
+      displacedIds.set(id);
+    }
+  }
+
   Json write(Json json, String snapshot) {
     json.open().key("snapshot").text(snapshot).key("registered").number(size);
     json.key("ids").text(Snapshot.ranges(ids)).key("deleted").text(Snapshot.ranges(deleted)).key("bytes").number(known);
     json.key("others").number(others).key("other_bytes").number(otherBytes);
     json.key("changed").number(changed);
     json.key("elsewhere").truth(elsewhere);
+    json.key("displaced").truth(displaced);
     // Such a file is read twice; an index has its rows once.
-    return json.key("twice").truth(twice).close();
+    return json.key("twice").truth(twice || ids.intersects(displacedIds)).close();
   }
 }

@@ -6,7 +6,6 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
 import org.apache.hadoop.conf.Configuration;
@@ -42,7 +41,7 @@ public final class NarrowedScan extends SparkPlan {
   private final scala.collection.immutable.Seq keys;
   private boolean narrowed;
   /** Plain files that are read in ranges, by path, with their facts. */
-  private final Map<String, String> facts = new HashMap<>();
+  private final HashMap<String, String> facts = new HashMap<>();
 
   // Public, as Spark copies nodes through their constructors.
   public NarrowedScan(SparkPlan scan, scala.collection.immutable.Seq keys) {
@@ -83,7 +82,9 @@ public final class NarrowedScan extends SparkPlan {
     for (Expression each : Scala.<Expression>list(keys)) {
       restrictions.add(byKeys(files, each));
     }
-    Field reader = readFunction(); // no ranges where it cannot be had
+    if (files.isPlain()) {
+      verify(source); // no ranges where they cannot be verified
+    }
     for (Restriction restriction : restrictions) {
       if (!restriction.isNothing()) {
         // Of a scan that prunes partitions by itself: what it waits for must be there before it lists its files.
@@ -91,19 +92,17 @@ public final class NarrowedScan extends SparkPlan {
         restrict(source, files, restriction);
       }
     }
-    if (!facts.isEmpty()) {
-      verify(source, reader);
-    }
   }
 
   /** Make tasks compare each file that they read in ranges with the one that was planned for. */
-  private void verify(FileSourceScanExec source, Field reader) throws ReflectiveOperationException {
+  private void verify(FileSourceScanExec source) throws ReflectiveOperationException {
     FileScanRDD rows = (FileScanRDD) source.inputRDDs().head();
     SparkSession session = source.relation().sparkSession();
     Configuration configuration = session.sessionState().newHadoopConfWithOptions(source.relation().options());
     Broadcast<SerializableConfiguration> shared =
         JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(new SerializableConfiguration(configuration));
-    reader.set(rows, new UnchangedFileReader((scala.Function1) reader.get(rows), shared, new HashMap<>(facts)));
+    Field reader = readFunction();
+    reader.set(rows, new UnchangedFileReader((scala.Function1) reader.get(rows), shared, facts));
   }
 
   private static Field readFunction() throws NoSuchFieldException {

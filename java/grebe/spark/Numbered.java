@@ -22,10 +22,12 @@ import org.apache.spark.sql.types.StructType;
 final class Numbered extends Files {
   private final Snapshot registered;
   private final StructType partitions;
+  private final PartitionPaths paths;
 
-  Numbered(FileIndex all, Snapshot registered, String column) {
+  Numbered(FileIndex all, Snapshot registered, String column, PartitionPaths paths) {
     super(all);
     this.registered = registered;
+    this.paths = paths;
     this.partitions = all.partitionSchema().add(column, DataTypes.IntegerType, false);
   }
 
@@ -39,7 +41,8 @@ final class Numbered extends Files {
     for (Object each : Scala.list(all.listFiles(Scala.nothing(), Scala.seq(dataFilters)))) {
       PartitionDirectory directory = (PartitionDirectory) each;
       for (FileStatusWithMetadata file : files(directory)) {
-        int id = registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+        boolean same = paths.agree(directory, file.getPath()) && paths.agreeOnTimestamps(directory, file.getPath());
+        int id = same ? registered.idOf(file.getPath(), file.getLen(), file.getModificationTime()) : -1;
         InternalRow values = id < 0 ? null : withId(directory.values(), own, id);
         if (values != null && wanted.stream().allMatch(predicate -> predicate.eval(values))) {
           numbered.add(directory(values, Arrays.asList(file)));

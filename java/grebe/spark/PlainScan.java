@@ -17,6 +17,8 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 /** A relation of plain files: its file index lists them, and one of ours around it leaves some out. */
 @SuppressWarnings({"rawtypes", "unchecked"})
 class PlainScan extends RelationScan {
+  private PartitionPaths paths;
+
   PlainScan(LogicalRelation plan) {
     super(plan);
   }
@@ -52,13 +54,16 @@ class PlainScan extends RelationScan {
 
   @Override
   void match(Match match) {
-    Moments moments = new Moments(relation);
+    PartitionPaths now = PartitionPaths.of(relation);
     List<FileStatus> doubtful = new ArrayList<>();
     List<Integer> ids = new ArrayList<>();
     for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
       PartitionDirectory directory = (PartitionDirectory) each;
       for (FileStatusWithMetadata file : Files.files(directory)) {
-        moments.look(directory, file.getPath());
+        match.elsewhere |= !now.agreeOnTimestamps(directory, file.getPath());
+        if (isDisplaced(directory, file)) {
+          match.displaced(match.registered.idOf(file.getPath(), file.getLen(), file.getModificationTime()));
+        }
         int id = id(match.registered, directory, file);
         if (id < 0 || match.registered.isChanged(id)) {
           match.file(-1, file.getLen(), false);
@@ -71,7 +76,6 @@ class PlainScan extends RelationScan {
         }
       }
     }
-    match.elsewhere = moments.elsewhere;
     // Size and time agree. A file that is taken for another one here is not listed: `Snapshot.among` gives it no id later in this query.
     String[] facts = FileFacts.of(doubtful);
     for (int i = 0; i < facts.length; i++) {
@@ -81,9 +85,19 @@ class PlainScan extends RelationScan {
     }
   }
 
-  /** Of a file as it is listed; -1 if it is not registered. */
+  /**
+   * Return the id of a file as it is listed; -1 if it is not registered, or is listed with other partition values than its path spells:
+   * indexes know the latter, so the file is read as it is.
+   */
   int id(FileIds registered, PartitionDirectory directory, FileStatusWithMetadata file) {
-    return registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+    return isDisplaced(directory, file) ? -1 : registered.idOf(file.getPath(), file.getLen(), file.getModificationTime());
+  }
+
+  boolean isDisplaced(PartitionDirectory directory, FileStatusWithMetadata file) {
+    synchronized (this) {
+      paths = paths == null ? PartitionPaths.of(relation) : paths;
+    }
+    return !paths.agree(directory, file.getPath());
   }
 
   /** What is known of the table's size does not hold for it. */

@@ -4,10 +4,15 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
 import java.util.Set;
+import java.util.function.Function;
 
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.CommandExecutionMode$;
@@ -17,6 +22,7 @@ import scala.Option;
 /**
  * SQL texts made into frames, if they are queries. Spark carries a command out as soon as a frame is made of it, so a command is told
  * apart before: in the parsed plan, as some commands run while they are analyzed, and in the analyzed plan, as others are commands only then.
+ * So are calls of Java methods by their names: over constants Spark's optimizer carries them out.
  */
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class Queries {
@@ -29,22 +35,27 @@ final class Queries {
       "Command", "ParsedStatement", "ExecutableDuringAnalysis", "CompoundPlanStatement", "CompoundBody", "InsertIntoDir",
       "ExecuteImmediateQuery", "UnresolvedExecuteImmediate", "SupervisingCommand"));
   private static final String RESULT = "CommandResult";
+  private static final Set<String> METHODS = new HashSet<>(Arrays.asList("java_method", "reflect", "try_reflect"));
+  private static final String TIME_TRAVEL = "a subquery in TIMESTAMP AS OF, which Spark runs to analyze the query";
 
   private Queries() {}
 
-  /** The frame of a query, or else the name of the command that the text is, of which nothing was carried out. */
+  /**
+   * The frame of a query, or else the name of the command that the text is, or of the function by which it calls Java methods, with
+   * "()" behind it; nothing of the text was carried out then.
+   */
   static Object frame(SparkSession session, String text) {
     Option<SparkSession> before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
       LogicalPlan parsed = session.sessionState().sqlParser().parsePlan(text);
-      String command = command(parsed, true);
-      if (command != null) {
-        return command;
+      String refused = refused(parsed, true);
+      if (refused != null) {
+        return refused;
       }
       LogicalPlan analyzed = session.sessionState().executePlan(parsed, CommandExecutionMode$.MODULE$.SKIP()).analyzed();
-      command = command(analyzed, false);
-      return command != null ? command : ofRows(session, analyzed);
+      refused = refused(analyzed, false);
+      return refused != null ? refused : ofRows(session, analyzed);
     } catch (Exception problem) {
       throw Queries.<RuntimeException>asIs(problem);
     } finally {
@@ -63,6 +74,11 @@ final class Queries {
     return command == null ? "" : command;
   }
 
+  private static String refused(LogicalPlan plan, boolean parsed) {
+    String command = command(plan, parsed);
+    return command != null ? command : method(plan);
+  }
+
   /** The first command in a plan, its subqueries and definitions included; null if there is none. */
   private static String command(LogicalPlan plan, boolean parsed) {
     if (isCommand(plan.getClass()) || parsed && !PACKAGES.contains(packageOf(plan.getClass()))) {
@@ -71,12 +87,51 @@ final class Queries {
     if (named(plan.getClass(), RESULT)) {
       return null; // its rows are there, and the command below has run when they were made
     }
+    if (named(plan.getClass(), "RelationTimeTravel") && plan.subqueries().nonEmpty()) {
+      return TIME_TRAVEL;
+    }
+    return below(plan, each -> command(each, parsed));
+  }
+
+  /** The function by which a plan, its subqueries and definitions included, calls a Java method; null if there is none. */
+  private static String method(LogicalPlan plan) {
+    for (Expression each : Scala.<Expression>list(plan.expressions())) {
+      String found = method(each);
+      if (found != null) {
+        return found;
+      }
+    }
+    return below(plan, Queries::method);
+  }
+
+  private static String below(LogicalPlan plan, Function<LogicalPlan, String> find) {
     for (scala.collection.Iterable more : new scala.collection.Iterable[] {plan.children(), plan.subqueries(), plan.innerChildren()}) {
       for (TreeNode each : Scala.<TreeNode>list(more)) {
-        String found = each instanceof LogicalPlan ? command((LogicalPlan) each, parsed) : null;
+        String found = each instanceof LogicalPlan ? find.apply((LogicalPlan) each) : null;
         if (found != null) {
           return found;
         }
+      }
+    }
+    return null;
+  }
+
+  /** By the name in the parsed plan, since Spark runs parts of some queries to analyze them, and by the class where a name was made up. */
+  private static String method(Expression expression) {
+    if (named(expression.getClass(), "CallMethodViaReflection") || named(expression.getClass(), "TryReflect")) {
+      return expression.prettyName() + "()";
+    }
+    if (expression instanceof UnresolvedFunction) {
+      List<String> name = Scala.list(((UnresolvedFunction) expression).nameParts());
+      String last = name.get(name.size() - 1).toLowerCase(Locale.ROOT);
+      if (METHODS.contains(last)) {
+        return last + "()";
+      }
+    }
+    for (Expression each : Scala.<Expression>list(expression.children())) {
+      String found = method(each);
+      if (found != null) {
+        return found;
       }
     }
     return null;

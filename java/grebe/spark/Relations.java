@@ -67,15 +67,23 @@ final class Relations {
     return session.baseRelationToDataFrame(relation);
   }
 
-  /** Uri, size, time and facts of every file, four lines each: a path may hold anything but a line break, which is refused. */
+  /**
+   * Uri, size, time and facts of every file, four lines each: a path may hold anything but a line break, which is refused. Files with other
+   * partition values than their paths spell are left out: an index would hold the latter.
+   */
   static String files(Dataset frame) {
     StringBuilder text = new StringBuilder();
     List<FileStatus> listed = new ArrayList<>();
-    FileIndex index = ((HadoopFsRelation) leaf(frame).relation()).location();
+    HadoopFsRelation relation = (HadoopFsRelation) leaf(frame).relation();
+    FileIndex index = relation.location();
     index.refresh();
+    PartitionPaths paths = paths(relation);
     for (Object each : Scala.list(index.listFiles(Scala.nothing(), Scala.nothing()))) {
-      for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
-        listed.add(file.fileStatus());
+      PartitionDirectory directory = (PartitionDirectory) each;
+      for (FileStatusWithMetadata file : Files.files(directory)) {
+        if (paths.agree(directory, file.getPath()) && paths.agreeOnTimestamps(directory, file.getPath())) {
+          listed.add(file.fileStatus());
+        }
       }
     }
     String[] facts = FileFacts.of(listed);
@@ -93,13 +101,18 @@ final class Relations {
 
   /**
    * Name exactly these files as they are: a digest of their paths, sizes and times, and, if all of them have facts that tell replaced files
-   * apart, a dot and a digest of those facts. `grebe.indexes.view.definition.same_files` compares two of them.
+   * apart, a dot and a digest of those facts. A file of a partition with other values than its path spells counts as another one.
+   * `grebe.indexes.view.definition.same_files` compares two of them.
    */
-  static String digest(FileIndex index) {
+  static String digest(HadoopFsRelation relation) {
     List<FileStatus> files = new ArrayList<>();
-    for (Object each : Scala.list(index.listFiles(Scala.nothing(), Scala.nothing()))) {
-      for (FileStatusWithMetadata file : Files.files((PartitionDirectory) each)) {
+    List<String> displacements = new ArrayList<>();
+    PartitionPaths paths = paths(relation);
+    for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
+      PartitionDirectory directory = (PartitionDirectory) each;
+      for (FileStatusWithMetadata file : Files.files(directory)) {
         files.add(file.fileStatus());
+        displacements.add(paths.displacement(directory, file.getPath()));
       }
     }
     String[] facts = FileFacts.of(files);
@@ -107,7 +120,7 @@ final class Relations {
     List<String> identities = new ArrayList<>();
     for (int i = 0; i < facts.length; i++) {
       FileStatus file = files.get(i);
-      String path = Snapshot.canonical(file.getPath());
+      String path = Snapshot.canonical(file.getPath()) + displacements.get(i);
       times.add(path + "\n" + file.getLen() + "\n" + file.getModificationTime());
       if (facts[i] != null) {
         identities.add(path + "\n" + facts[i]);
@@ -128,20 +141,24 @@ final class Relations {
 
   /** Of a frame's relation, listed now. */
   static String digest(Dataset frame) {
-    FileIndex index = ((HadoopFsRelation) leaf(frame).relation()).location();
-    index.refresh();
-    return digest(index);
+    HadoopFsRelation relation = (HadoopFsRelation) leaf(frame).relation();
+    relation.location().refresh();
+    return digest(relation);
   }
 
   static Dataset numbered(Dataset frame, Snapshot registered, String column) {
     LogicalRelation plan = leaf(frame);
     HadoopFsRelation relation = (HadoopFsRelation) plan.relation();
-    Numbered files = new Numbered(relation.location(), registered, column);
+    Numbered files = new Numbered(relation.location(), registered, column, paths(relation));
     scala.collection.immutable.Map options = (scala.collection.immutable.Map) relation.options().updated(Rewriting.MARK, "build");
     HadoopFsRelation numbered = new HadoopFsRelation(files, files.partitionSchema(), unpadded(relation.dataSchema()),
         scala.Option.empty(), relation.fileFormat(), options, relation.sparkSession());
     SparkSession session = frame.sparkSession();
     return session.baseRelationToDataFrame(numbered);
+  }
+
+  private static PartitionPaths paths(HadoopFsRelation relation) {
+    return PartitionPaths.of(relation, relation.sparkSession().sessionState().conf().sessionLocalTimeZone());
   }
 
   static LogicalRelation leaf(Dataset frame) {

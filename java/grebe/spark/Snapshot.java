@@ -85,7 +85,32 @@ public final class Snapshot implements FileIds {
    * it was replaced, or registered after the decision.
    */
   FileIds among(BitSet listed) {
-    return (path, size, time) -> idOf(path, size, time, listed);
+    return new FileIds() {
+      @Override
+      public int idOf(Path path, long size, long time) {
+        return Snapshot.this.idOf(path, size, time, listed);
+      }
+
+      @Override
+      public int idOf(Path path) {
+        return Snapshot.this.idOf(path, listed);
+      }
+    };
+  }
+
+  @Override
+  public int idOf(Path path) {
+    return idOf(path, null);
+  }
+
+  private synchronized int idOf(Path path, BitSet listed) {
+    Integer newest = places.get(canonical(path));
+    for (int place = newest == null ? -1 : newest; place >= 0; place = earlier[place]) {
+      if (listed == null || listed.get(ids[place])) {
+        return ids[place];
+      }
+    }
+    return -1;
   }
 
   private synchronized int idOf(Path path, long size, long time, BitSet listed) {

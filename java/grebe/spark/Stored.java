@@ -11,6 +11,9 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -18,8 +21,10 @@ import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** What a query that is to be stored means: its block, with every expression also as SQL over tables t0, t1, … */
 @SuppressWarnings({"rawtypes", "unchecked"})
@@ -51,6 +56,8 @@ final class Stored {
     Block block = Block.of(plan);
     json.open().key("opaque").list();
     opaque(analyzed);
+    json.endList().key("lossy").list();
+    lossy(plan);
     json.endList();
     if (block == null) {
       return json.key("node").text(foreign(plan)).close().toString();
@@ -124,6 +131,12 @@ final class Stored {
     if (expression instanceof StaticInvoke && ((StaticInvoke) expression).functionName().equals("readSidePadding")) {
       return padded(Scala.<Expression>list(expression.children()));
     }
+    if (expression instanceof Literal && isMoment(expression) && ((Literal) expression).value() != null) {
+      return moment(((Literal) expression).value());
+    }
+    if (expression instanceof InSet && isMoment(((InSet) expression).child())) {
+      return among(((InSet) expression).child(), Scala.list(((InSet) expression).hset()));
+    }
     if (!(expression instanceof AttributeReference)) {
       return Scala.withChildren(expression, this::qualified);
     }
@@ -141,6 +154,23 @@ final class Stored {
     Expression text = qualified(arguments.get(0));
     Expression shorter = call("<", call("length", text), arguments.get(1));
     return new If(shorter, call("rpad", text, arguments.get(1), Literal$.MODULE$.apply(" ")), text);
+  }
+
+  /** A timestamp in words that mean the same in every time zone: SQL has a local time, and does not say of which zone. */
+  private static Expression moment(Object micros) {
+    return call("timestamp_micros", Literal$.MODULE$.apply(micros));
+  }
+
+  private static boolean isMoment(Expression expression) {
+    return expression.dataType().equals(DataTypes.TimestampType);
+  }
+
+  private Expression among(Expression asked, List<Object> moments) {
+    List<Expression> each = new ArrayList<>();
+    for (Object micros : moments) {
+      each.add(micros == null ? Literal$.MODULE$.create(null, DataTypes.TimestampType) : moment(micros));
+    }
+    return new In(qualified(asked), Scala.seq(each));
   }
 
   private static Expression call(String name, Object... arguments) {
@@ -165,6 +195,27 @@ final class Stored {
       json.text(name.contains("UDF") ? expression.toString().split("\\(")[0] : expression.prettyName());
     }
     Scala.<Expression>list(expression.children()).forEach(this::opaque);
+  }
+
+  /** Constants that SQL does not tell whole. */
+  private void lossy(LogicalPlan plan) {
+    Scala.<Expression>list(plan.expressions()).forEach(this::lossy);
+    Scala.<LogicalPlan>list(plan.children()).forEach(this::lossy);
+  }
+
+  private void lossy(Expression expression) {
+    if (expression instanceof Literal) {
+      lossy(((Literal) expression).value(), expression.dataType());
+    } else if (expression instanceof InSet) {
+      Scala.list(((InSet) expression).hset()).forEach(each -> lossy(each, ((InSet) expression).child().dataType()));
+    }
+    Scala.<Expression>list(expression.children()).forEach(this::lossy);
+  }
+
+  private void lossy(Object value, DataType type) {
+    if (!type.equals(DataTypes.TimestampType) && Constants.isLossy(value, type)) {
+      json.text(value instanceof UTF8String ? "a text that is no UTF-8" : "a timestamp, or a text that is no UTF-8, within " + type.simpleString());
+    }
   }
 
   private static String foreign(LogicalPlan plan) {

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 import scala.Product;
@@ -89,10 +90,20 @@ final class Tree {
       return java.util.Arrays.toString((byte[]) value);
     }
     if (value instanceof ArrayData || value instanceof MapData || value instanceof InternalRow) {
-      return literal.sql();
+      // Texts of arrays that SQL does tell stay as earlier versions have written them.
+      DataType type = literal.dataType();
+      return Constants.isLossy(value, type) ? "\\" + Constants.exact(value, type) : literal.sql();
+    }
+    if (value instanceof UTF8String && !Constants.isText((UTF8String) value)) {
+      return bytes((UTF8String) value);
     }
     String said = value.toString();
     return value instanceof UTF8String && (said.startsWith("null") || said.startsWith("\\")) ? "\\" + said : said;
+  }
+
+  /** Of a text that is no UTF-8. No other text begins so: those with a backslash in front get another one. */
+  private static String bytes(UTF8String value) {
+    return "\\x" + Constants.hex(value.getBytes());
   }
 
   private static void parts(StringBuilder text, Product product) {
@@ -113,6 +124,8 @@ final class Tree {
       text.append('<');
       parts(text, (Product) part);
       text.append(">,");
+    } else if (part instanceof UTF8String && !Constants.isText((UTF8String) part)) {
+      text.append(bytes((UTF8String) part)).append(',');
     } else if (part instanceof UTF8String || part instanceof String) {
       // Signs of ours within a text would make two texts look like one, and one like two.
       String said = part.toString().replaceAll("([\\\\,\\[\\]<>])", "\\\\$1");

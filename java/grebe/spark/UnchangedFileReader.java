@@ -2,7 +2,7 @@ package grebe.spark;
 
 import java.io.IOException;
 import java.io.Serializable;
-import java.util.Map;
+import java.util.HashMap;
 import java.util.regex.Pattern;
 
 import org.apache.hadoop.conf.Configuration;
@@ -14,7 +14,8 @@ import org.apache.spark.util.SerializableConfiguration;
 
 /**
  * Reads ranges of files as Spark does, and fails if the file is no longer the one that the ranges were planned for: the rows that an index
- * found may lie elsewhere in another file. The file is compared after it was opened, so no change can fall between the two.
+ * found may lie elsewhere in another file. The file is compared after it was opened. What is written into it later, while it is read, is not
+ * noticed.
  */
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class UnchangedFileReader extends scala.runtime.AbstractFunction1 implements Serializable {
@@ -26,9 +27,9 @@ final class UnchangedFileReader extends scala.runtime.AbstractFunction1 implemen
   private final scala.Function1 reader;
   private final Broadcast<SerializableConfiguration> configuration;
   /** Facts of the files that are read in ranges, by path; empty where there are none. */
-  private final Map<String, String> facts;
+  private final HashMap<String, String> facts;
 
-  UnchangedFileReader(scala.Function1 reader, Broadcast<SerializableConfiguration> configuration, Map<String, String> facts) {
+  UnchangedFileReader(scala.Function1 reader, Broadcast<SerializableConfiguration> configuration, HashMap<String, String> facts) {
     this.reader = reader;
     this.configuration = configuration;
     this.facts = facts;

@@ -2,8 +2,8 @@
 
 import re
 
-from grebe.config import parse_bytes
 from grebe.errors import InvalidConfig
+from grebe.setting_values import parse_bytes
 
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 

@@ -31,7 +31,11 @@ FOREIGN = (
     zlib.error,
 )
 """What libraries raise over bytes that are not what they should be. A value may lack, lie beyond the end, or be of any type."""
+MOST_BYTES = 1 << 30
+"""Of an object that is read whole, where nothing smaller is known."""
 _STEP = 1024 * 1024
+_PIECE = 64 * 1024
+_MOST_MEMBERS = 1_000
 
 
 @contextlib.contextmanager
@@ -48,17 +52,22 @@ def gunzip(data: bytes, most: int) -> bytes:
     """Unpack gzip of one member or several, up to `most` bytes. Raises `ValueError` where there are more, and `zlib.error` or
     `EOFError` for what is no gzip or is cut short."""
     made: list[bytes] = []
-    left = most
-    while data:
+    view, place, left, members = memoryview(data), 0, most, 0
+    while place < len(data):
+        members += 1
+        if members > _MOST_MEMBERS:
+            raise ValueError(f"gzip of more than {_MOST_MEMBERS} members")
         unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
         while not unpacker.eof:
-            part = unpacker.decompress(data, min(left + 1, _STEP))
-            data = unpacker.unconsumed_tail or unpacker.unused_data
+            # Small pieces: what a call leaves of its input is copied.
+            piece = view[place : place + _PIECE]
+            part = unpacker.decompress(piece, min(left + 1, _STEP))
+            place += len(piece) - len(unpacker.unconsumed_tail or unpacker.unused_data)
             left -= len(part)
             if left < 0:
                 raise ValueError(f"it unpacks to more than {most} bytes")
             made.append(part)
-            if not part and not data and not unpacker.eof:
+            if not part and not piece and not unpacker.eof:
                 raise EOFError("compressed data is cut short")
     return b"".join(made)
 

@@ -17,11 +17,9 @@ import posixpath
 import re
 from urllib.parse import unquote
 
-from grebe.errors import InvalidConfig, TableNotFound
+from grebe.errors import TableNotFound
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
-# A glob may hold a question mark; what follows one in a query string is a name and its value.
-_QUERY = re.compile(r"\?[^/?*]+=")
 _ONE_STORE = {
     "s3a": "s3",
     "s3n": "s3",
@@ -71,25 +69,6 @@ def path_given(path: str | os.PathLike[str]) -> str:
         return os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111 - as `canonical_uri` has it
     rest = text[found.end() :]
     return text if rest.startswith("//") or found[1].lower() == "file" else f"{found[1]}:/{rest}"
-
-
-def refuse_credentials(uri: str) -> None:
-    """Raise `InvalidConfig` for a URI with a query string or with user information: it gets into messages and into the log of the
-    table, and what is in it would, too. The container before the `@` of an Azure URI is none."""
-    found = _SCHEME.match(uri)
-    if found is None or not uri.startswith("//", found.end()):
-        return
-    scheme = found[1].lower()
-    authority, _, path = uri[found.end() + 2 :].partition("/")
-    user = authority.rpartition("@")[0]
-    if _ONE_STORE.get(scheme, scheme) == "abfs" and ":" not in user:
-        user = ""
-    if user or (scheme != "file" and _QUERY.search(f"{authority}/{path}")):
-        raise InvalidConfig(
-            "the URI holds credentials or a query string; leave them out, and give credentials by storage_options, the environment "
-            "or a profile",
-            detail="CREDENTIALS_IN_URI",
-        )
 
 
 def join_uri(root: str, path: str) -> str:

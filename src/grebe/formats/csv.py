@@ -23,6 +23,7 @@ from grebe.formats.protocol import (
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records
 from grebe.formats.text_values import values_of
+from grebe.formats.unite import require_no_default
 
 _DEFAULT_ONLY: frozenset[str] = frozenset()
 
@@ -157,6 +158,8 @@ class CsvFormat:
         options = dict(reading.options)
         text = in_utf8(found, options["encoding"], file)
         wanted = wanted_columns(reading, names)
+        for column in wanted:
+            require_no_default(column, file.uri)
         order = {column.name: number for number, column in enumerate(reading.file_columns)}
         fields = fields_of(text, _dialect(options), [order[column.name] for column in wanted], file.uri)
         arrays = [

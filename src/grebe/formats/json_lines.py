@@ -27,6 +27,7 @@ from grebe.formats.protocol import (
 from grebe.formats.reading import Column, Reading
 from grebe.formats.text_records import Records, fetched, line_breaks, records, text_of
 from grebe.formats.text_values import values_of
+from grebe.formats.unite import require_no_default
 
 _DEFAULT_ONLY: frozenset[str] = frozenset()
 # Each line is put into an object of its own, so that a line with no value, half a value or two values is a syntax
@@ -115,6 +116,8 @@ class JsonLinesFormat:
 
     def _table(self, found: Records, file: DataFile, reading: Reading, names: Sequence[str] | None) -> pa.RecordBatch:
         wanted = wanted_columns(reading, names)
+        for column in wanted:
+            require_no_default(column, file.uri)
         schema = pa.schema([column.arrow for column in wanted])
         if not len(found):
             return pa.RecordBatch.from_pylist([], schema=schema)

@@ -15,6 +15,7 @@ from grebe.formats.options import NO_OPTIONS_OF_A_READING
 from grebe.formats.spark_types import TypeJson, arrow_type, type_json, type_text
 
 _COLLATIONS = "__COLLATIONS"
+_EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,60}", re.ASCII)
 """Never the name of a class: that has dots."""
 
@@ -33,6 +34,8 @@ class Column:
     stored: str | None = None
     foreign: str | None = field(default=None, compare=False)
     """Why only the table's own reader in Spark reads it right; None: everybody does."""
+    default: str | None = None
+    """The existence default: the SQL literal that Spark reads in records of files without this column; None: it reads NULL."""
 
     @property
     def arrow(self) -> pa.Field:
@@ -113,6 +116,8 @@ class Reading:
                 entry["partition"] = True
             if column.stored is not None:
                 entry["stored"] = column.stored
+            if column.default is not None:
+                entry["default"] = column.default
             columns.append(entry)
         return {
             "format": self.format,
@@ -132,6 +137,7 @@ class Reading:
                     tuple(entry.get("ids", ())),
                     entry.get("partition", False),
                     entry.get("stored"),
+                    default=entry.get("default"),
                 )
                 for entry in data["columns"]
             )
@@ -150,9 +156,9 @@ class Reading:
         texts = (self.format, *(text for pair in self.options for text in pair), *(one.name for one in self.columns))
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.by_position, bool):
             raise TypeError("a format, an option, or the name of a column that is no text")
-        for text in (self.time_zone, *(one.stored for one in self.columns)):
+        for text in (self.time_zone, *(text for one in self.columns for text in (one.stored, one.default))):
             if text is not None and not isinstance(text, str):
-                raise TypeError("a time zone or a name that is no text")
+                raise TypeError("a time zone, a name or a default that is no text")
         if not _FORMAT.fullmatch(self.format):
             raise ValueError(f"{self.format[:100]!r}, which is no name of a format")
         for name, _ in self.options:
@@ -172,7 +178,14 @@ def columns_of(struct: TypeJson) -> tuple[Column, ...]:
     """The columns of a schema in Spark's JSON (`df.schema.jsonValue()`)."""
     if not isinstance(struct, dict) or struct.get("type") != "struct":
         raise CorruptLog("a schema in Spark's JSON is an object of type struct", detail="READING")
-    return tuple(Column(one["name"], type_text(_collated_field(one)["type"])) for one in struct["fields"])
+    return tuple(
+        Column(
+            one["name"],
+            type_text(_collated_field(one)["type"]),
+            default=one.get("metadata", {}).get(_EXISTENCE_DEFAULT),
+        )
+        for one in struct["fields"]
+    )
 
 
 def _collated(kind: TypeJson, path: str, collations: Mapping[str, str]) -> TypeJson:

@@ -45,12 +45,12 @@ _WIDENED: dict[pa.DataType, str] = {
     pa.binary_view(): "binary",
     pa.date64(): "date",
 }
-_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+_DECIMAL = re.compile(r"decimal\(([0-9]+),(-?[0-9]+)\)")
 # Nothing in a name of a type, or between its brackets, could be anything but a type where it is put into SQL.
 _NAMED = re.compile(
     r"[A-Za-z][A-Za-z_ ]{0,60}(?:\([0-9A-Za-z:_, -]{0,60}\))?(?: collate [A-Za-z0-9_.]{1,60})?", re.ASCII
 )
-_CHAR = re.compile(r"(?:var)?char\(\d+\)")
+_CHAR = re.compile(r"(?:var)?char\([0-9]+\)")
 
 
 def type_text(kind: TypeJson) -> str:

@@ -1,7 +1,8 @@
 """Bringing the columns of one file to the columns of the table, as Spark does.
 
-Columns are found by name, letter by letter or else in any case; one that the file lacks is NULL; a type may be wider
-in the table than in the file. A narrower one is an error in Spark and here.
+Columns are found by name, letter by letter or else in any case; one that the file lacks is NULL, or is refused if it has a default
+(only Spark knows the value of that SQL); a type may be wider in the table than in the file. A narrower one is an error in Spark
+and here.
 """
 
 from collections.abc import Sequence
@@ -39,6 +40,23 @@ def find_column(column: Column, names: Sequence[str], ids: Sequence[int | None],
             f"column {column.name} of {uri}: {column.foreign}; the table's own reader in Spark can read it",
             detail="FOREIGN_COLUMN",
         )
+    found = _stored_name(column, names, ids, uri)
+    if found is None:
+        require_no_default(column, uri)
+    return found
+
+
+def require_no_default(column: Column, uri: str) -> None:
+    """Raise `Unsupported` for a column whose value in a record without it is a default."""
+    if column.default is not None:
+        raise Unsupported(
+            f"column {column.name} of {uri} has a default for records without it, which only Spark can evaluate; read the table "
+            "through `grebe.attach`, or rewrite its files so that all hold the column",
+            detail="COLUMN_DEFAULT",
+        )
+
+
+def _stored_name(column: Column, names: Sequence[str], ids: Sequence[int | None], uri: str) -> str | None:
     if column.stored is not None:
         return column.stored if column.stored in names else None
     if not column.ids:
@@ -61,6 +79,8 @@ def unite(batch: pa.RecordBatch, columns: Sequence[Column], uri: str) -> pa.Reco
     for column in columns:
         field = column.arrow
         found = find_name(column.name, names)
+        if found is None:
+            require_no_default(column, uri)
         arrays.append(
             pa.nulls(batch.num_rows, field.type)
             if found is None
@@ -113,7 +133,7 @@ def merged_columns(schemas: Sequence[Sequence[Column]]) -> tuple[Column, ...] | 
         wider = column.type if known is None else widened(known.type, column.type)
         if wider is None:
             return None
-        merged[column.name] = Column(column.name, wider)
+        merged[column.name] = Column(column.name, wider, default=(known or column).default)
     return tuple(merged.values())
 
 

@@ -7,6 +7,7 @@ What must hold between objects is a matter of `invariants`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -44,6 +45,12 @@ _LONGEST = 10_000
 """Characters of a text that tells a version, an id or a person."""
 
 
+_MOST_CHANGES, _MOST_BEGUN, _MOST_OF_ONE_INDEX = 2_000, 16, 16
+"""In one entry: changes, of these operations that begin, and those of one index."""
+_MOST_INDEXES, _MOST_OPERATIONS = 2_000, 1_000
+"""Of one table: indexes, and operations that run."""
+
+
 class Refused(ValueError):
     """A value that no writer of a log ever writes."""
 
@@ -63,6 +70,10 @@ def _require(holds: bool, otherwise: str) -> None:
 def _numbers(*values: int, most: int = MOST) -> None:
     for value in values:
         _require(0 <= value <= most, f"the number {value} is not between 0 and {most}")
+
+
+def _few(what: str, count: int, most: int) -> None:
+    _require(count <= most, f"{count:,} {what}; {most:,} are the most")
 
 
 def _finite(*values: float) -> None:
@@ -160,6 +171,7 @@ def _purpose(one: Purpose) -> None:
 
 def _begun(one: OperationBegun | Operation) -> None:
     _operation_id(one.id)
+    _few("indexes of one operation", len(one.indexes), _MOST_INDEXES)
     _index_names((*one.indexes, *one.specs))
 
 
@@ -195,6 +207,10 @@ def _entry(entry: Entry) -> None:
     _numbers(entry.number)
     _moment(entry.at_ms)
     _short(entry.id, entry.previous, entry.action)
+    _few("changes", len(entry.changes), _MOST_CHANGES)
+    _few("operations that begin", sum(isinstance(one, OperationBegun) for one in entry.changes), _MOST_BEGUN)
+    changed = Counter(one.name for one in entry.changes if isinstance(one, IndexChanged))
+    _few("changes of one index", max(changed.values(), default=0), _MOST_OF_ONE_INDEX)
 
 
 def _kept_version(one: KeptVersion) -> None:
@@ -214,6 +230,8 @@ def _index(one: IndexState) -> None:
 
 def _state(state: TableState) -> None:
     _numbers(state.next_file_id, most=ID_LIMIT)
+    _few("indexes", len(state.indexes), _MOST_INDEXES)
+    _few("running operations", len(state.operations), _MOST_OPERATIONS)
     _require(
         all(name == index.name for name, index in state.indexes.items()), "an index is listed under another's name"
     )

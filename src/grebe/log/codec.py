@@ -25,8 +25,13 @@ from grebe.log import entry as entries
 from grebe.log.entry import FORMAT, Change, Entry
 from grebe.log.states import TableState
 
-_AT_LEAST, _MOST_TIMES = 16 * 1024 * 1024, 64
+MOST_BYTES = 32 * 1024 * 1024
+"""Of an entry, and of a checkpoint as it is stored: some 300,000 content files."""
+MOST_MARKER_BYTES = 64 * 1024
+_AT_LEAST, _MOST_TIMES, _AT_MOST = 16 * 1024 * 1024, 64, 64 * 1024 * 1024
 """A checkpoint may unpack to so many bytes, or so many times its own: states were seen to take a tenth to a twentieth."""
+_MOST_PARTS = 1_000_000
+"""Arrays and objects in one line of JSON: an empty one takes 20 times its bytes in memory."""
 NEXT_STEP = (
     "Bring the object back from a backup or an older version of it; if there is none, remove the table's folder under _grebe and "
     "create the indexes anew: no data of the table is in it."
@@ -36,8 +41,19 @@ _CHANGES: Mapping[str, Any] = {c.__name__: c for c in Change.__subclasses__()}
 
 
 def encode_entry(entry: Entry) -> tuple[bytes, str]:
-    """The bytes of an entry, and its digest."""
-    return _seal({"grebe": FORMAT, **_plain(entry)})
+    """Return the bytes of an entry, and its digest. Raises `InvalidIndex` for one that no reader would take."""
+    try:
+        checks.check(entry)
+    except checks.Refused as refused:
+        raise InvalidIndex(f"this does not fit into one entry of the log: {refused}", detail="ENTRY") from refused
+    data, digest = _seal({"grebe": FORMAT, **_plain(entry)})
+    if not _is_readable(data):
+        raise InvalidIndex(
+            f"this takes an entry of {len(data):,} bytes, and {MOST_BYTES:,} are the most: create fewer indexes at once, or "
+            "indexes of fewer and larger files",
+            detail="ENTRY",
+        )
+    return data, digest
 
 
 def decode_entry(data: bytes, where: str) -> tuple[Entry, str]:
@@ -46,16 +62,31 @@ def decode_entry(data: bytes, where: str) -> tuple[Entry, str]:
     return _build(Entry, body, where), digest
 
 
+class StateTooLarge(Exception):
+    """No reader would take a checkpoint of this state."""
+
+
 def encode_state(number: int, entry_digest: str, state: TableState) -> bytes:
-    """A checkpoint: the state after entry `number`, whose digest is `entry_digest`."""
+    """Return the checkpoint of the state after entry `number`, whose digest is `entry_digest`. Raises `StateTooLarge`."""
     sealed, _ = _seal({"grebe": FORMAT, "number": number, "digest": entry_digest, "state": _plain(state)})
-    return gzip.compress(sealed, compresslevel=1, mtime=0)
+    packed = gzip.compress(sealed, compresslevel=1, mtime=0)
+    if len(packed) > MOST_BYTES or not _is_readable(sealed, _most_unpacked(packed)):
+        raise StateTooLarge(f"the state after entry {number} takes {len(sealed):,} bytes")
+    return packed
+
+
+def _most_unpacked(packed: bytes) -> int:
+    return min(_AT_MOST, max(_AT_LEAST, _MOST_TIMES * len(packed)))
+
+
+def _is_readable(line: bytes, most: int = MOST_BYTES) -> bool:
+    return len(line) <= most and line.count(b"{") + line.count(b"[") <= _MOST_PARTS
 
 
 def decode_state(data: bytes, where: str) -> tuple[int, str, TableState]:
     """The number and the digest of the entry after which this is the state, and the state."""
     with decoding(lambda why: CorruptLog(f"{where} is damaged: {why}", detail="CHECKPOINT")):
-        sealed = gunzip(data, max(_AT_LEAST, _MOST_TIMES * len(data)))
+        sealed = gunzip(data, _most_unpacked(data))
     body, _ = _unseal(sealed, where)
     with decoding(lambda why: CorruptLog(f"{where} lacks a part: {why}", detail="CHECKPOINT")):
         number, digest, state = _exactly(int, body["number"]), _exactly(str, body["digest"]), body["state"]
@@ -100,6 +131,8 @@ def _unseal(data: bytes, where: str) -> tuple[dict[str, Any], str]:
             detail="CHECKSUM",
         )
     with decoding(lambda why: CorruptLog(f"{where} holds no JSON: {why}", detail="FOREIGN")):
+        if not _is_readable(line, _AT_MOST):
+            raise ValueError(f"more than {_MOST_PARTS:,} arrays and objects")
         body = json.loads(line)
     if not isinstance(body, dict) or not isinstance(body.get("grebe"), int):
         raise CorruptLog(f"{where} is no object of Grebe's log", detail="FOREIGN")

@@ -61,6 +61,8 @@ class Log:
         self._traces = PatientStore(store, clock, seconds=0.5)
         self._checkpoint_every = checkpoint_every
         self._may_write = False
+        self.generation = 0
+        """Counts how often the log was found to be another one than was read before: ids of files mean other files then."""
 
     @property
     def newest(self) -> Snapshot:
@@ -111,6 +113,7 @@ class Log:
             level, event = (logging.INFO, "log_read_anew") if same else (logging.WARNING, "log_replaced")
             telemetry.event(_logger, level, event, where=self.store.uri, number=before.number)
             self._may_write = False
+            self.generation += 1
         return self._move_to(found, instead_of=before)
 
     def commit(self, action: str, propose: Proposal) -> Snapshot:

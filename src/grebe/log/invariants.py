@@ -5,6 +5,7 @@ held before.
 Each gives the problems it finds, none if all is well.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -86,11 +87,14 @@ def nothing_in_use_is_retired(state: TableState) -> Iterator[str]:
 
 
 def running_operations_may_run_together(state: TableState) -> Iterator[str]:
-    running = list(state.operations.values())
-    for i, one in enumerate(running):
-        for other in running[i + 1 :]:
-            if set(one.indexes) & set(other.indexes) and not may_run_together(one.verb, other.verb):
-                yield f"{one.verb} and {other.verb} run side by side on one index"
+    verbs: dict[str, set[Verb]] = {}
+    for operation in state.operations.values():
+        for name in operation.indexes:
+            verbs.setdefault(name, set()).add(operation.verb)
+    for name, running in verbs.items():
+        for one, other in itertools.combinations(sorted(running), 2):
+            if not may_run_together(one, other):
+                yield f"{one} and {other} run side by side on index {name}"
 
 
 def deleted_indexes_say_since_when(state: TableState) -> Iterator[str]:

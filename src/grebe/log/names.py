@@ -6,8 +6,9 @@ from functools import lru_cache
 MARKER = "grebe.json"
 LOG = "log"
 HINT = "log/latest.json.gz"
-_ENTRY = re.compile(r"log/(\d{20})\.json")
-_CHECKPOINT = re.compile(r"log/checkpoint-(\d{20})\.json\.gz")
+# Digits are those of ASCII everywhere: no writer writes others, and `int` reads them as the same numbers.
+_ENTRY = re.compile(r"log/([0-9]{20})\.json")
+_CHECKPOINT = re.compile(r"log/checkpoint-([0-9]{20})\.json\.gz")
 
 
 def entry_path(number: int) -> str:
@@ -50,21 +51,23 @@ def judge_path(unique: str) -> str:
 
 
 _ID = "[0-9a-f]{32}"
-_FOLDER = rf"data/\w[\w.-]{{0,99}}/(?P<version>\d+)-(?P<operation>{_ID})"
-_INDEX_NAME = re.compile(r"\w[\w.-]{0,99}")
+_NAME = r"\w[\w.-]{0,99}"
+"""Of an index: letters and digits of any script."""
+_FOLDER = rf"data/{_NAME}/(?P<version>[0-9]+)-(?P<operation>{_ID})"
+_INDEX_NAME = re.compile(_NAME)
 # No part is hidden, leads upwards, is escaped, or has a sign by which Hadoop would look for other files.
 _PART = r"\w[\w.=+,@~ -]{0,254}"
 _IN_FOLDER = re.compile(_PART)
-_OF_CONTENT = re.compile(rf"data/\w[\w.-]{{0,99}}(?:/{_PART}){{0,7}}")
-_SEGMENT = re.compile(rf"files/(\d{{10}})-(\d{{1,10}})-{_ID}\.files", re.ASCII)
-_OPERATION_ID = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
+_OF_CONTENT = re.compile(rf"data/{_NAME}(?:/{_PART}){{0,7}}")
+_SEGMENT = re.compile(rf"files/([0-9]{{10}})-([0-9]{{1,10}})-{_ID}\.files")
+_OPERATION_ID = re.compile(r"[0-9A-Za-z]{1,64}")
 _REMOVABLE = re.compile(
     rf"{_FOLDER}/(?:[^/]+\.gix|\.[^/]+\.gix\.crc|_temporary/.+)"
-    rf"|files/\d{{10}}-\d+-{_ID}\.files|alive/(?:judge-)?{_ID}|probe-{_ID}"
+    rf"|files/[0-9]{{10}}-[0-9]{{1,10}}-{_ID}\.files|alive/(?:judge-)?{_ID}|probe-{_ID}"
 )
 _DRAFT = re.compile(rf"(?:[^/]+/)*\.{_ID}\.grebe-draft|\.grebe-drafts/{_ID}")
-_CONTENT_FOLDER = re.compile(rf"data/\w[\w.-]{{0,99}}|{_FOLDER}(?:/_temporary(?:/.+)?)?")
-_WORKLOAD = re.compile(rf"workload/(?:\d{{15}}-\d{{15}}-{_ID}(?:-merged)?\.gix|statistics\.gix|key)")
+_CONTENT_FOLDER = re.compile(rf"data/{_NAME}|{_FOLDER}(?:/_temporary(?:/.+)?)?")
+_WORKLOAD = re.compile(rf"workload/(?:[0-9]{{15}}-[0-9]{{15}}-{_ID}(?:-merged)?\.gix|statistics\.gix|key)")
 
 
 def is_removable(path: str) -> bool:

@@ -6,11 +6,11 @@ A folder is taken only if it is empty or marked for the same table, and lies nei
 
 import os
 
-from grebe.errors import Conflict, StoreRefused
+from grebe.errors import Conflict, CorruptLog, StoreRefused
 from grebe.log import codec, names
 from grebe.log.location import beside
 from grebe.store.patient import PatientStore
-from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown
+from grebe.store.protocol import ObjectExists, ObjectMissing, ObjectTooLarge, OutcomeUnknown
 
 _LOCAL = "file://"
 _FOLDERS = ("log/", "data/", "files/", "alive/", "workload/")
@@ -38,9 +38,11 @@ def require_ours_or_empty(store: PatientStore) -> None:
 def owner_of(store: PatientStore) -> str | None:
     """Return the URI of the table that the location is marked for, or None where there is no marker."""
     try:
-        data = store.get(names.MARKER)
+        data = store.get(names.MARKER, codec.MOST_MARKER_BYTES)
     except ObjectMissing:
         return None
+    except ObjectTooLarge as problem:
+        raise CorruptLog(f"{problem}. {codec.NEXT_STEP}", detail="MARKER") from problem
     return codec.decode_marker(data, f"{store.uri}/{names.MARKER}")
 
 

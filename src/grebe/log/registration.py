@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from grebe.errors import CorruptLog, SourceChanged
 from grebe.files import FileList, RegisteredFiles, decode, encode
+from grebe.files.untrusted import MOST_BYTES
 from grebe.log import names
 from grebe.log.codec import NEXT_STEP
 from grebe.log.commit import Log
 from grebe.log.entry import Change, FilesRegistered, Segment, SegmentsMerged
 from grebe.log.snapshot import newest_or_empty
 from grebe.log.states import TableState
-from grebe.store.protocol import ObjectMissing
+from grebe.store.protocol import ObjectMissing, ObjectTooLarge
 
 MOST_SEGMENTS = 16
 """Reading the file list takes at most this many requests."""
@@ -89,7 +90,9 @@ class Registry:
     def _read_segment(self, segment: Segment) -> RegisteredFiles:
         where = f"{self._log.store.uri}/{segment.path}"
         try:
-            files = decode(self._log.store.get(segment.path))
+            files = decode(self._log.store.get(segment.path, min(segment.size, MOST_BYTES)))
+        except ObjectTooLarge as problem:
+            raise CorruptLog(f"{problem}. {NEXT_STEP}", detail="FILE_LIST") from problem
         except ObjectMissing as missing:
             if segment in newest_or_empty(self._log.store).state.segments:
                 raise CorruptLog(

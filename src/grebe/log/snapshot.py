@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grebe import telemetry
-from grebe.errors import CorruptLog, TableNotFound
+from grebe.errors import Conflict, CorruptLog, TableNotFound
 from grebe.log import codec, invariants, names
 from grebe.log.entry import Entry
 from grebe.log.states import Impossible, TableState, apply
-from grebe.store.protocol import ObjectMissing, Store
+from grebe.store.protocol import ObjectMissing, ObjectTooLarge, Store
 
+_LISTINGS = 20
 LONGEST_WALK = 32
 """Entries read one by one before a shorter way is looked for."""
 _logger = logging.getLogger("grebe.log")
@@ -106,9 +107,11 @@ def _read_all(store: Store, snapshot: Snapshot) -> Snapshot:
 def read_entry(store: Store, number: int) -> tuple[Entry, str] | None:
     """The entry and its digest; None if there is no such entry yet."""
     try:
-        data = store.get(names.entry_path(number))
+        data = store.get(names.entry_path(number), codec.MOST_BYTES)
     except ObjectMissing:
         return None
+    except ObjectTooLarge as problem:
+        raise CorruptLog(f"{problem}. {codec.NEXT_STEP}", detail="SIZE") from problem
     return codec.decode_entry(data, _where(store, number))
 
 
@@ -168,14 +171,22 @@ def gap(store: Store, number: int) -> CorruptLog:
 
 
 def write_hint(store: Store, snapshot: Snapshot) -> None:
-    store.put(names.HINT, codec.encode_state(snapshot.number, snapshot.digest, snapshot.state))
+    _write_state(store, names.HINT, snapshot)
 
 
 def write_checkpoint(store: Store, snapshot: Snapshot) -> None:
     # Overwriting is harmless: the state after an entry is the same for every writer.
-    store.put(
-        names.checkpoint_path(snapshot.number), codec.encode_state(snapshot.number, snapshot.digest, snapshot.state)
-    )
+    _write_state(store, names.checkpoint_path(snapshot.number), snapshot)
+
+
+def _write_state(store: Store, path: str, snapshot: Snapshot) -> None:
+    """Write a state that readers can take; without one they read the entries."""
+    try:
+        data = codec.encode_state(snapshot.number, snapshot.digest, snapshot.state)
+    except codec.StateTooLarge:
+        telemetry.event(_logger, logging.WARNING, "state_too_large", where=f"{store.uri}/{path}")
+        return
+    store.put(path, data)
 
 
 def _from_hint(store: Store) -> Snapshot | None:
@@ -193,7 +204,16 @@ def _from_hint(store: Store) -> Snapshot | None:
 
 
 def _from_listing(store: Store) -> Snapshot:
-    """The newest state by way of the newest checkpoint that can be believed, or else from the first entry."""
+    """Return the newest state by way of the newest checkpoint that can be believed, or else from the first entry."""
+    for _ in range(_LISTINGS):
+        found = _from_one_listing(store)
+        if found is not None:
+            return found
+    raise Conflict(f"the log at {store.uri} changes faster than it can be read: try again", detail="LOG_CHANGES")
+
+
+def _from_one_listing(store: Store) -> Snapshot | None:
+    """Return the newest state, or None if what was listed is there no more."""
     listed = [info.path for info in store.list(names.LOG)]
     numbers = [n for n in map(names.entry_number, listed) if n is not None]
     checkpoints = [n for n in map(names.checkpoint_number, listed) if n is not None]
@@ -208,7 +228,7 @@ def _from_listing(store: Store) -> Snapshot:
         return reached
     if read_entry(store, numbers[-1]) is not None:
         raise gap(store, reached.number + 1)
-    return _from_listing(store)  # the log is being removed, or was put back to an older state
+    return None  # the log is being removed, or was put back to an older state
 
 
 def _listed_entries(store: Store, after: int) -> Iterator[int]:
@@ -223,10 +243,10 @@ def _read_state(store: Store, path: str) -> Snapshot | None:
     """A damaged hint or checkpoint costs time, not safety: the entries hold everything."""
     where = f"{store.uri}/{path}"
     try:
-        number, digest, state = codec.decode_state(store.get(path), where)
+        number, digest, state = codec.decode_state(store.get(path, codec.MOST_BYTES), where)
     except ObjectMissing:
         return None
-    except CorruptLog as problem:
+    except (CorruptLog, ObjectTooLarge) as problem:
         telemetry.event(_logger, logging.WARNING, "checkpoint_unreadable", where=where, code=problem.code)
         return None
     return Snapshot(number, digest, state)

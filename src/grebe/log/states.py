@@ -161,7 +161,7 @@ class TableState:
     def operations_on(self, names: tuple[str, ...]) -> list[Operation]:
         """Running operations that touch one of these indexes, oldest first."""
         wanted = set(names)
-        return sorted((o for o in self.operations.values() if wanted & set(o.indexes)), key=lambda o: o.number)
+        return sorted((o for o in self.operations.values() if not wanted.isdisjoint(o.indexes)), key=lambda o: o.number)
 
 
 _TOGETHER = {Verb.DELETE, Verb.OPTIMIZE, Verb.REFRESH, Verb.REPAIR}
@@ -229,7 +229,7 @@ def _operation_ended(state: TableState, change: OperationEnded, entry: Entry) ->
 def _index_created(state: TableState, change: IndexCreated, entry: Entry) -> TableState:
     taken = {name.casefold(): name for name in state.indexes}.get(change.name.casefold())
     _require(taken is None, f"index {taken} exists already")
-    _require_new_content(state, change.content)
+    _require_new_content(state, change.content, frozenset())
     index = IndexState(
         name=change.name,
         spec=change.spec,
@@ -251,7 +251,7 @@ def _index_changed(state: TableState, change: IndexChanged, entry: Entry) -> Tab
     removed = set(change.remove)
     _require(removed <= present, f"content of index {change.name} has been replaced meanwhile")
     covered, dormant = _coverage(index, change, all_replaced=removed == present)
-    _require_new_content(state, change.add)
+    _require_new_content(state, change.add, index.paths)
     spec = index.spec
     if change.properties is not None:
         spec = replace(spec, properties={**spec.properties, **change.properties})
@@ -366,10 +366,8 @@ def _existing(state: TableState, name: str, wanted: str) -> IndexState:
     return index
 
 
-def _require_new_content(state: TableState, content: tuple[ContentFile, ...]) -> None:
-    if not content:
-        return
-    used = state.content_paths
+def _require_new_content(state: TableState, content: tuple[ContentFile, ...], used: frozenset[str]) -> None:
+    """`used`: what belongs to the index already. Each index has a folder of its own, which `invariants` looks after."""
     twice = [c.path for c in content if c.path in used or c.path in state.retired]
     _require(not twice and len({c.path for c in content}) == len(content), f"content {twice[:1]} is in the log already")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grebe.files import FileIds
+from grebe.files.untrusted import MOST_BYTES
 from grebe.formats import KeepsMaps, format_named
 from grebe.indexes.content.by_range import column
 from grebe.indexes.content.copies import by_folder
@@ -95,6 +96,6 @@ class Older:
         found: dict[int, Any] = {}
         for path in self.paths:
             if path.endswith(f"/{MAPS}") and isinstance(format, KeepsMaps):
-                maps = Maps.of(format, self.store.get(path), f"{self.store.uri}/{path}")
+                maps = Maps.of(format, self.store.get(path, MOST_BYTES), f"{self.store.uri}/{path}")
                 found.update((file, maps[file]) for file in maps if file not in self.left_out)
         return found

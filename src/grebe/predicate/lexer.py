@@ -5,7 +5,7 @@ from the right. It is used, through `opaque_sql`, for what lies beyond the gramm
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -16,8 +16,7 @@ Kind: TypeAlias = OneOf["word", "name", "number", "string", "raw", "hex", "sign"
 
 _TOKEN = re.compile(
     r"""
-    (?P<blank>    (?: \s | --[^\r\n]* | /\*.*?\*/ )+ )
-  | (?P<raw>      [rR] (?: '[^']*' | "[^"]*" ) )
+    (?P<raw>      [rR] (?: '[^']*' | "[^"]*" ) )
   | (?P<hex>      [xX] (?: '[^']*' | "[^"]*" ) )
   | (?P<string>   ' (?: [^'\\] | \\. | '' )* ' | " (?: [^"\\] | \\. | "" )* " )
   | (?P<number>   (?: [0-9]+\.?[0-9]* | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? (?: [bB][dD] | [lLsSyYdDfF] )? (?!\w) )
@@ -27,6 +26,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BLANK = re.compile(r"(?:\s++|--(?:\\\n|[^\r\n])*+)++")
+"""Blanks and comments to the end of a line; a backslash before the line break carries the comment on, as in Spark."""
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
+"""Where a bracketed comment begins or ends. `/*+` opens a hint and no comment, so that it does not nest."""
 _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
@@ -60,18 +63,52 @@ def syntax_error(position: int, problem: str) -> GrebeError:
 
 
 def tokens(text: str, error: Callable[[int, str], GrebeError] = syntax_error) -> list[Token]:
-    """All tokens, the last of kind `end`. `error` makes what is raised where a character means nothing."""
+    """Return all tokens, the last of kind `end`. `error` makes what is raised where a character means nothing."""
+    return list(_scanned(text, error))
+
+
+def first_tokens(text: str, count: int) -> list[Token]:
+    """Return up to `count` tokens from the beginning, fewer where the text ends or a character means nothing."""
     found: list[Token] = []
-    position = 0
+    try:
+        for token in _scanned(text, syntax_error):
+            found.append(token)
+            if len(found) == count:
+                break
+    except GrebeError:
+        pass  # what comes later is another grammar's
+    return found
+
+
+def _scanned(text: str, error: Callable[[int, str], GrebeError]) -> Iterator[Token]:
+    position = _after_blanks(text, 0, error)
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             raise error(position, _lexical_problem(text[position]))
-        kind = match.lastgroup
-        if kind != "blank":
-            found.append(Token(kind, match[0], position))  # type: ignore[arg-type]  # the group names are the kinds
-        position = match.end()
-    return [*found, Token("end", "", len(text))]
+        yield Token(match.lastgroup, match[0], position)  # type: ignore[arg-type]  # the group names are the kinds
+        position = _after_blanks(text, match.end(), error)
+    yield Token("end", "", len(text))
+
+
+def _after_blanks(text: str, position: int, error: Callable[[int, str], GrebeError]) -> int:
+    """Return where the next token begins. A regular expression cannot count the levels of nested comments."""
+    while True:
+        blank = _BLANK.match(text, position)
+        if blank is not None:
+            position = blank.end()
+        if not text.startswith("/*", position):
+            return position
+        position = _after_comment(text, position, error)
+
+
+def _after_comment(text: str, start: int, error: Callable[[int, str], GrebeError]) -> int:
+    depth = 1
+    for edge in _COMMENT_EDGE.finditer(text, start + 2):
+        depth += 1 if edge[0] == "/*" else -1
+        if depth == 0:
+            return edge.end()
+    raise error(start, "a comment is opened here and not closed")
 
 
 def _lexical_problem(character: str) -> str:

@@ -1,6 +1,6 @@
-"""What advice needs of a session: tables by name for recorded queries, and the queries that were recorded."""
+"""What advice needs of a session: tables by name for recorded queries, and which tables these may name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,9 @@ from grebe.advisor.recommend.replay import Named
 from grebe.advisor.recommend.texts import without_paths
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError
+from grebe.files import canonical_uri
+from grebe.sources.globs import is_glob
+from grebe.sources.roots import is_allowed
 from grebe.spark.source import SparkSource, is_path
 
 if TYPE_CHECKING:
@@ -16,9 +19,23 @@ if TYPE_CHECKING:
 _SELF_DESCRIBING = ("parquet", "orc")
 
 
+def may_name(table: str, own: Collection[str], met: Collection[str], roots: Sequence[str]) -> bool:
+    """Tell whether a query that was recorded at the log of these `own` tables may name this one: itself, one that the session has
+    met, or one where the log of the table may name files. Whoever may write to the log may have recorded anything, and advice opens
+    the tables of a query."""
+    if table in own or table in met:
+        return True
+    try:
+        known = canonical_uri(table) == table and not is_glob(table)
+    except GrebeError:
+        return False
+    return known and any(is_allowed(table, one, roots) for one in own)
+
+
 @contextmanager
 def named_tables(session: "SparkSession", opened: Callable[[str], SparkSource]) -> Iterator[Named]:
-    """Tables as SQL names them: by format and path where that is all there is to say, else as a view that is gone afterwards."""
+    """Tables as SQL names them: by format and path where that is all there is to say and the path can be quoted, else as a view
+    that is gone afterwards."""
     names: dict[str, str | None] = {}
     views: list[str] = []
 
@@ -71,9 +88,15 @@ def _view_of(session: "SparkSession", format: str, path: str) -> str | None:
 
 def _name(source: SparkSource, views: list[str]) -> str:
     format = source.reading.format if source.kind == "plain" else source.kind
-    if format in (*_SELF_DESCRIBING, "delta"):
+    if format in (*_SELF_DESCRIBING, "delta") and _can_be_quoted(source.uri):
         return f"{format}.`{source.uri}`"
     views.append(f"grebe_advice_{SYSTEM.new_id()}")
     frame = source.whole() if source.kind == "plain" else source.session.read.format(format).load(source.uri)
     frame.createOrReplaceTempView(views[-1])
     return views[-1]
+
+
+def _can_be_quoted(uri: str) -> bool:
+    """Tell whether a URI between backticks is to Spark's parser a name, and to Spark the path of one folder. A backtick would end
+    the name, `${…}` is replaced before the text is parsed, and a glob means other folders."""
+    return not ("`" in uri or "$" in uri or is_glob(uri))

@@ -24,10 +24,11 @@ from grebe.planner.explain import Explanation
 from grebe.planner.explain_text import Actual
 from grebe.planner.prices import Prices
 from grebe.planner.reasons import Code, Reason
-from grebe.session.advice import named_tables, paths_as_views
+from grebe.session.advice import may_name, named_tables, paths_as_views
 from grebe.session.following import AfterBatch, Following, WriteBatch, sink_of
 from grebe.session.lake_table import LakeTable
 from grebe.session.statements import answer
+from grebe.sources.roots import allowed_roots
 from grebe.spark.attaching import Attached, attached, classic
 from grebe.spark.frames import frame_of_arrow
 from grebe.spark.queries import frame_of_query
@@ -145,11 +146,24 @@ class Lake:
         self._met.append(self._opened((table,))[0].uri)
 
     def _recorded(self) -> Recorded:
-        met = {seat.place: seat.table for seat in self._spark.heard()}
+        return Recorded(tuple(self._recorded_at()), lambda place: store_for(self._session, place))
+
+    def _recorded_at(self) -> dict[str, set[str]]:
+        """The tables whose queries may have been recorded at a place, by the place."""
+        logs = {seat.place: seat.table for seat in self._spark.heard()}
         root = self._config.location
-        where = [place for uri in (*self.tables(), *self._met) for place in places_of(uri, root=root)]
-        where += [place for log, uri in met.items() for place in places_of(uri, root=root, log=log)]
-        return Recorded(tuple(dict.fromkeys(where)), lambda place: store_for(self._session, place))
+        found: dict[str, set[str]] = {}
+        where = [(uri, None) for uri in (*self.tables(), *self._met)]
+        for uri, log in (*where, *((uri, log) for log, uri in logs.items())):
+            for place in places_of(uri, root=root, log=log):
+                found.setdefault(place, set()).add(uri)
+        return found
+
+    def _observed(self) -> list[Observed]:
+        """The recorded queries that advice may go by: those that name no table that their log may not name."""
+        at = self._recorded_at()
+        met, roots = set().union(*at.values()), allowed_roots(self._config.allowed_roots)
+        return from_table(self._recorded().queries(lambda place, table: may_name(table, at.get(place, ()), met, roots)))
 
     def what_if(self, df: "DataFrame | str", kinds: Kind | Sequence[Kind]) -> WhatIf:
         """As `explain`, as if these indexes existed on those of the query's tables that they fit: which would be used, what they
@@ -175,7 +189,7 @@ class Lake:
         with self._named() as (named, spelled):
             pace = 1.0
             if workload is None:
-                observed = from_table(self._recorded().queries())
+                observed = self._observed()
                 queries, pace = replayed(observed, named), pace_of(observed)
             else:
                 queries = queries_in_events(workload) if isinstance(workload, str) else texts_of(workload)
@@ -184,8 +198,10 @@ class Lake:
 
     def _suggested(self, table: str, observed: Sequence[Observed], bytes: float) -> Suggestions:
         """Indexes of one table for these queries, within so many bytes."""
+        met, roots = set().union(*self._recorded_at().values()), allowed_roots(self._config.allowed_roots)
+        own = [one for one in observed if all(may_name(scan.table, (table,), met, roots) for scan in one.scans)]
         with self._named() as (named, spelled):
-            queries = replayed(observed, named)
+            queries = replayed(own, named)
             budget = None if bytes == float("inf") else int(bytes)
             opened, pace = self._opened_for_advice, pace_of(observed)
             return recommend(self._spark, queries, opened, spelled, budget, only=table, pace=pace)

@@ -16,9 +16,9 @@ from grebe.advisor.what_if.suppose import columns_read, cores_of, ground_of, ima
 from grebe.advisor.workload.observed import Observed, from_table
 from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
+from grebe.credentials import refuse_credentials
 from grebe.errors import GrebeError, IndexNotFound, Unsupported
 from grebe.files import FileIds, canonical_uri, path_given
-from grebe.files.uri import refuse_credentials
 from grebe.formats import Reading
 from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
@@ -81,8 +81,8 @@ class LakeTable:
     ) -> None:
         """`heard` waits until all is known of queries that have run."""
         for uri in (source, location):
-            if isinstance(uri, str):
-                refuse_credentials(uri)
+            if isinstance(uri, str | PathLike):
+                refuse_credentials(path_given(uri))
         self._suggests = suggests
         self._session = session
         self._config = config or Config.load({})

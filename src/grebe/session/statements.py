@@ -14,7 +14,7 @@ from grebe.planner.explain import Explanation
 from grebe.predicate.text import column_sql
 from grebe.session.lake_table import LakeTable
 from grebe.spark.conditions import condition_of
-from grebe.sql.parse import parse_statement
+from grebe.sql.parse import parse_statement, table_of
 from grebe.sql.statement import (
     CancelIndex,
     CreateIndex,
@@ -58,7 +58,7 @@ def answer(lake: Lake, what: str, text: str) -> str:
         rows = [[row.get(column) for column in columns] for row in carried_out(lake, statement)]
         return json.dumps({"rows": rows}, default=_plain)
     except GrebeError as error:
-        said: dict[str, Any] = {"error": str(error), "code": error.code}
+        said: dict[str, Any] = {"error": str(error), "code": error.code, "catalog": _catalog(table_of(text))}
         return json.dumps(said if error.position is None else said | {"position": error.position})
     except PySparkException as error:
         # What the user's own query or table did wrong, in Spark's words.
@@ -66,8 +66,11 @@ def answer(lake: Lake, what: str, text: str) -> str:
 
 
 def _read(statement: Statement) -> dict[str, Any]:
-    catalog = statement.table.parts[0] if statement.table is not None and len(statement.table.parts) > 1 else ""
-    return {"schema": statement.columns, "catalog": catalog}
+    return {"schema": statement.columns, "catalog": _catalog(statement.table)}
+
+
+def _catalog(table: TableName | None) -> str:
+    return table.parts[0] if table is not None and len(table.parts) > 1 else ""
 
 
 def carried_out(lake: Lake, statement: Statement) -> Iterator[Row]:

@@ -22,9 +22,9 @@ from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.advisor.workload.statistics import TableStatistics
 from grebe.clock import SYSTEM
 from grebe.config import Config
+from grebe.credentials import refuse_credentials
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
 from grebe.files import FileIds, FileList, canonical_uri, path_given
-from grebe.files.uri import refuse_credentials
 from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.faults import Report

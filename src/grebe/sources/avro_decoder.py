@@ -1,5 +1,5 @@
 """A decoder of Avro for pyiceberg that checks every length: the compiled one of that package reads beyond the end of forged bytes,
-and may end the process.
+and may end the process. Its codecs unpack whatever a block holds, so that they are replaced as well.
 """
 
 import struct
@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from grebe.sources.avro_codecs import CODECS
+
 _LONGEST_VARINT = 70
 """In bits: groups of seven."""
 _LOCK = threading.Lock()
-_replaced: list[Any] = []
-"""pyiceberg's own way to make a decoder, once for each reader that does without it."""
+_replaced: list[tuple[Any, Any]] = []
+"""pyiceberg's own way to make a decoder, and its codecs, once for each reader that does without them."""
 
 
 class CheckedDecoder:
-    """What pyiceberg's `BinaryDecoder` does, over bytes. Raises `EOFError` where they end too early."""
+    """What pyiceberg's `BinaryDecoder` does, over bytes. Raises `ValueError` where they end too early, and `EOFError` for a number
+    where there is nothing left: pyiceberg takes that for the end of a file, and nobody would miss blocks that were cut off."""
 
     __slots__ = ("_data", "_offset")
 
@@ -31,7 +34,7 @@ class CheckedDecoder:
         if n < 0:
             raise ValueError("a negative length")
         if stop > len(self._data):
-            raise EOFError("a value is longer than what is left")
+            raise ValueError("a value is longer than what is left")
         self._offset = stop
         return self._data[start:stop]
 
@@ -39,11 +42,13 @@ class CheckedDecoder:
         if n < 0:
             raise ValueError("a negative length")
         if self._offset + n > len(self._data):
-            raise EOFError("a value is longer than what is left")
+            raise ValueError("a value is longer than what is left")
         self._offset += n
 
     def read_int(self) -> int:
         data, offset = self._data, self._offset
+        if offset >= len(data):
+            raise EOFError("nothing is left")
         try:
             byte = data[offset]
             if byte < 0x80:
@@ -59,7 +64,7 @@ class CheckedDecoder:
                     return (value >> 1) ^ -(value & 1)
                 shift += 7
         except IndexError:
-            raise EOFError("a number is cut short") from None
+            raise ValueError("a number is cut short") from None
         raise ValueError("a number of more than 64 bits")
 
     def read_ints(self, n: int) -> tuple[int, ...]:
@@ -77,7 +82,7 @@ class CheckedDecoder:
                     values.append(self.read_int())
                     offset = self._offset
         except IndexError:
-            raise EOFError("a number is cut short") from None
+            raise ValueError("a number is cut short") from None
         self._offset = offset
         return tuple(values)
 
@@ -88,7 +93,7 @@ class CheckedDecoder:
             key, length = self.read_int(), self.read_int()
             start, stop = self._offset, self._offset + max(length, 0)
             if stop > end:
-                raise EOFError("a value is longer than what is left")
+                raise ValueError("a value is longer than what is left")
             dest[key] = data[start:stop]
             self._offset = stop
 
@@ -102,6 +107,8 @@ class CheckedDecoder:
         return float(struct.unpack("<d", self.read(8))[0])
 
     def read_bytes(self) -> bytes:
+        if self._offset >= len(self._data):
+            raise ValueError("a value is missing")
         length = self.read_int()
         return self.read(length) if length > 0 else b""
 
@@ -129,22 +136,24 @@ class CheckedDecoder:
     def _require(self, count: int) -> None:
         """Each of so many values takes a byte at least."""
         if count > len(self._data) - self._offset:
-            raise EOFError("more values than bytes are left")
+            raise ValueError("more values than bytes are left")
 
 
 @contextmanager
 def checked_decoder() -> Iterator[None]:
-    """Let pyiceberg decode Avro with `CheckedDecoder` inside, in all its threads. Others who use it meanwhile get the same values,
-    more slowly."""
+    """Let pyiceberg decode Avro with `CheckedDecoder` and `CODECS` inside, in all its threads. Others who use it meanwhile get the
+    same values, more slowly."""
     from pyiceberg.avro import file
 
     with _LOCK:
-        _replaced.append(_replaced[-1] if _replaced else file.new_decoder)  # type: ignore[attr-defined]  # imported by name
+        own = (file.new_decoder, file.KNOWN_CODECS)  # type: ignore[attr-defined]  # imported by name
+        _replaced.append(_replaced[-1] if _replaced else own)
         file.new_decoder = CheckedDecoder  # type: ignore[assignment,attr-defined]  # has the same methods
+        file.KNOWN_CODECS = CODECS  # type: ignore[assignment,attr-defined]  # with the method that is called
     try:
         yield
     finally:
         with _LOCK:
             own = _replaced.pop()
             if not _replaced:
-                file.new_decoder = own  # type: ignore[attr-defined]  # imported there by name
+                file.new_decoder, file.KNOWN_CODECS = own  # type: ignore[attr-defined]  # imported there by name

@@ -18,6 +18,7 @@ from grebe.files import FileList, canonical_uri
 from grebe.formats import Column
 from grebe.formats.reading import columns_of
 from grebe.sources.delta_log import commit_times, reader_features
+from grebe.sources.delta_places import require_allowed_vectors, require_own_sidecars
 from grebe.sources.lake import (
     LakeFiles,
     LakeKind,
@@ -64,6 +65,7 @@ class DeltaSource(LakeVersion):
         """By URI. The log does not tell us which files have one, so all are read together, once."""
         if "deletionVectors" not in (self.table.protocol().reader_features or ()):
             return {}
+        require_allowed_vectors(self.store, self.uri, self.table.version(), self.request.allowed_roots)
         with _errors(self.uri, self.store):
             found = pa.table(self.table.deletion_vectors())
         masks = found.column("selection_vector").combine_chunks()
@@ -82,12 +84,13 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
         from deltalake import DeltaTable
     options = {name.lower(): value for name, value in request.storage_options.items()}
     store = request.open_store(uri, request.storage_options)
+    require_own_sidecars(store, uri)
     with _errors(uri, store):
         table = DeltaTable(_encoded(uri), storage_options=options or None)
     if timestamp is not None:
         version = _version_at(table, store, timestamp)
     if version is not None:
-        _load(table, uri, version)
+        _load(table, uri, version, store)
     if table.metadata().configuration.get(_MODE) == "id":
         # Its files may be another format's, with names of their own.
         raise Unsupported(
@@ -117,12 +120,13 @@ def _version_at(newest: "DeltaTable", store: Store, timestamp: str | datetime) -
     return found.version
 
 
-def _load(newest: "DeltaTable", uri: str, version: Version) -> None:
+def _load(newest: "DeltaTable", uri: str, version: Version, store: Store) -> None:
     from deltalake.exceptions import DeltaError
 
     last = newest.version()
     if not isinstance(version, int) and not version.isdecimal():
         raise no_such_version(uri, version, f"those of Delta Lake are numbers, the newest {last}")
+    require_own_sidecars(store, uri, int(version))
     try:
         newest.load_as_version(int(version))
     except (DeltaError, OverflowError, ValueError) as error:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from grebe.errors import GrebeError, Unsupported
-from grebe.files.untrusted import FOREIGN
+from grebe.files.untrusted import FOREIGN, MOST_BYTES
 from grebe.sources.marks import MARKS
 from grebe.store.protocol import Store
 
-_COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-fA-F-]+)?\.(?:parquet|json)")
+COMMIT = re.compile(r"(\d{20})\.json", re.ASCII)
+CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-fA-F-]+)?\.(?:parquet|json)", re.ASCII)
 _ENABLED = "delta.enableInCommitTimestamps"
 _SINCE_VERSION, _SINCE_TIME = "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"
 _FIRST_BYTES = 64 * 1024
@@ -65,7 +65,7 @@ class CommitTimes:
         path = _path(version)
         line, ended, _ = self.store.get_range(path, 0, _FIRST_BYTES).partition(b"\n")
         if not ended:
-            line = self.store.get(path).partition(b"\n")[0]
+            line = self.store.get(path, MOST_BYTES).partition(b"\n")[0]
         try:
             told = json.loads(line)["commitInfo"]["inCommitTimestamp"]
         except FOREIGN as lacking:
@@ -78,7 +78,7 @@ class CommitTimes:
 
 def commit_times(store: Store, last: int, configuration: Mapping[str, str]) -> CommitTimes:
     names = {one.path.rpartition("/")[2]: one.modified_ms for one in store.list(MARKS["delta"])}
-    files = {int(found[1]): names[name] for name in names if (found := _COMMIT.fullmatch(name))}
+    files = {int(found[1]): names[name] for name in names if (found := COMMIT.fullmatch(name))}
     made: list[Commit] = []
     version = _oldest(files, names)
     while version in files and version <= last:
@@ -91,11 +91,11 @@ def reader_features(store: Store) -> tuple[str, ...]:
     """What readers of the newest version must know, as far as the newest commits say so; for messages."""
     try:
         found = sorted(
-            (name for one in store.list(MARKS["delta"]) if _COMMIT.fullmatch(name := one.path.rpartition("/")[2])),
+            (name for one in store.list(MARKS["delta"]) if COMMIT.fullmatch(name := one.path.rpartition("/")[2])),
             reverse=True,
         )
         for name in found[:_MOST_COMMITS]:
-            for line in store.get(f"{MARKS['delta']}/{name}").splitlines():
+            for line in store.get(f"{MARKS['delta']}/{name}", MOST_BYTES).splitlines():
                 if b'"protocol"' in line and isinstance(action := json.loads(line).get("protocol"), dict):
                     return tuple(str(one) for one in action.get("readerFeatures") or ())
     except (*FOREIGN, GrebeError):
@@ -109,7 +109,7 @@ def _oldest(commits: Mapping[int, Any], names: Mapping[str, Any]) -> int:
         return 0
     parts: dict[tuple[int, int], int] = {}
     for name in names:
-        if found := _CHECKPOINT.fullmatch(name):
+        if found := CHECKPOINT.fullmatch(name):
             key = int(found[1]), int(found[3] or 1)
             parts[key] = parts.get(key, 0) + 1
     first = min(commits)

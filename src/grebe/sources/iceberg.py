@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from grebe.errors import TableNotFound, UnreadableFile, Unsupported
 from grebe.files import FileList, canonical_uri
-from grebe.files.untrusted import decoding
+from grebe.files.untrusted import decoding, gunzip
 from grebe.sources.avro_decoder import checked_decoder
 from grebe.sources.iceberg_io import file_io, located
 from grebe.sources.iceberg_schema import iceberg_columns, stored_fields
@@ -46,8 +47,12 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 METADATA = MARKS["iceberg"]
-_NUMBERED = re.compile(r"(?:v(\d+)|(\d+)-.*?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_NUMBERED = re.compile(r"(?:v(\d+)|(\d+)-.*?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _AT_ONCE = 8
+_MOST_METADATA = 256 * 1024 * 1024
+"""Bytes of a metadata file, unpacked."""
+_GZIP = b"\x1f\x8b"
+"""How gzip begins, and no JSON."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,7 @@ def _metadata(given: str, request: Request) -> "tuple[TableMetadata, str | None]
     """Of a path, of a metadata file, or of a name `catalog.namespace.table`; and the folder of the table where it was found, unless
     a catalog said where that is."""
     from pyiceberg.exceptions import ValidationError
-    from pyiceberg.serializers import FromInputFile
+    from pyiceberg.serializers import FromByteStream
 
     if "/" not in given and "." in given and not given.endswith(ICEBERG_SUFFIX):
         return _from_catalog(given, request), None
@@ -169,13 +174,27 @@ def _metadata(given: str, request: Request) -> "tuple[TableMetadata, str | None]
         newest = f"{path}/{METADATA}/{_newest(request.open_store(path, request.storage_options))}"
     store, name = located(newest, request)
     try:
-        return FromInputFile.table_metadata(file_io(request, store).new_input(f"{store.uri}/{name}")), path
+        with file_io(request, store).new_input(f"{store.uri}/{name}").open() as stream:
+            data = _unpacked(stream.read(), newest)
+        return FromByteStream.table_metadata(BytesIO(data)), path
     except (ObjectMissing, FileNotFoundError) as error:
         raise TableNotFound(f"{newest} is not there", detail="ICEBERG") from error
     except (ValidationError, ValueError) as error:
         raise Unsupported(
             f"{newest} is no metadata of Iceberg that pyiceberg can read ({type(error).__name__})", detail="ICEBERG"
         ) from error
+
+
+def _unpacked(data: bytes, uri: str) -> bytes:
+    """Return the JSON of a metadata file. pyiceberg would unpack it without a limit."""
+    with decoding(lambda why: UnreadableFile(f"{uri} cannot be unpacked ({why})", detail="ICEBERG")):
+        data = gunzip(data, _MOST_METADATA) if data.startswith(_GZIP) else data
+    if len(data) > _MOST_METADATA:
+        raise UnreadableFile(
+            f"{uri} has {len(data):,} bytes; {_MOST_METADATA:,} are the most. Let Iceberg expire old snapshots",
+            detail="ICEBERG",
+        )
+    return data
 
 
 def _newest(store: Store) -> str:

@@ -3,11 +3,12 @@
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from grebe.errors import Unsupported
+from grebe.errors import UnreadableFile, Unsupported
 from grebe.files import canonical_uri, relative_path
+from grebe.files.untrusted import MOST_BYTES
 from grebe.sources.protocol import Request
 from grebe.sources.roots import require_allowed
-from grebe.store.protocol import ObjectMissing, Store
+from grebe.store.protocol import ObjectMissing, ObjectTooLarge, Store
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -43,9 +44,13 @@ def file_io(request: Request, store: Store) -> "FileIO":
 
         def open(self, seekable: bool = True) -> InputStream:
             try:
-                return BytesIO(self._store.get(self._path))
+                return BytesIO(self._store.get(self._path, MOST_BYTES))
             except ObjectMissing as error:
                 raise FileNotFoundError(self.location) from error
+            except ObjectTooLarge as error:
+                raise UnreadableFile(
+                    f"{error.args[0]}; read the table in Spark, or let Iceberg rewrite its manifests", detail="ICEBERG"
+                ) from error
 
     class _Reading(FileIO):
         def new_input(self, location: str) -> InputFile:

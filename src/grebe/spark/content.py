@@ -51,6 +51,7 @@ def read_content(
         # Release 0.1 wrote no directory for geometries.
         uris = [f"{store.uri}/{file.path}" for file in files if file.rows]
         reader = session.read.schema(StructType.fromJson(spark_schema(fields))).format("parquet")
+        reader = reader.option("__globPaths__", "false")  # each is the path of one file, whatever signs it has
         return reader.load([hadoop_uri(session, uri) for uri in uris])
     root = hadoop_uri(session, store.uri)
     tables = [listed(read_directory(store, folder), store.uri, folder, some) for folder, some in folders.items()]

@@ -273,6 +273,10 @@ class Planning:
             # What these held then is not to be had any more, and to leave them out would drop rows.
             told = f"{name}: as it is now, for {files['changed']:,} of its text files changed since the last refresh of all indexes"
             return replace(made, as_of=told)
+        if files["displaced"]:
+            # No index ever held these rows with the values that they have now.
+            told = f"{name}: as it is now, for the catalog gives some partitions other values than their folders spell"
+            return replace(made, as_of=told)
         return _as_of(made, table.table, seen.files)
 
 
@@ -345,7 +349,12 @@ def _unpruned(reading: Reading, table: Found) -> Reading:
 
 
 def _is_part(column: Column, whole: Column | None) -> bool:
-    return whole is not None and column.type != whole.type and _part(type_json(column.type), type_json(whole.type))
+    return (
+        whole is not None
+        and column.type != whole.type
+        and column.default == whole.default
+        and _part(type_json(column.type), type_json(whole.type))
+    )
 
 
 def _part(some: Any, whole: Any) -> bool:

@@ -1,5 +1,6 @@
 """Spark's optimised plan, as the Java part describes it, as the planner's `Query`."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,6 +65,8 @@ class _Reader:
     fields: dict[tuple[int, tuple[str, ...]], int] = field(default_factory=dict)
     above: dict[int, list[Any]] = field(default_factory=dict)
     """Conjuncts right above a relation."""
+    scans: Counter[int] = field(default_factory=Counter)
+    """How often a relation stands in the plan."""
 
     def node(self, plan: Json) -> Node:
         reading = _NODES.get(plan["n"])
@@ -71,6 +74,10 @@ class _Reader:
             return reading(self, plan)
         children = tuple(self.node(child) for child in plan["c"])
         return Other(plan["n"], children, keeps=plan["n"] in _KEEPS)
+
+    def scan(self, plan: Json) -> Node:
+        self.scans[plan["r"]] += 1
+        return Scan(plan["r"])
 
     def filtered(self, plan: Json) -> Node:
         child = self.node(plan["c"][0])
@@ -101,13 +108,15 @@ class _Reader:
         return {new: old for new, old in found if old is not None}
 
     def predicate(self, relation: int) -> Predicate:
+        if self.scans[relation] > 1:
+            return TRUE  # what is above one of them need not hold above the others
         columns = {number: (name, kind) for number, (of, name, kind) in self.columns.items() if of == relation}
         parts = [predicate(expression, columns) for expression in self.above.get(relation, ())]
         return normalise(And(tuple(parts))) if parts else TRUE
 
 
 _NODES: dict[str, Callable[[_Reader, Json], Node]] = {
-    "Relation": lambda reader, plan: Scan(plan["r"]),
+    "Relation": _Reader.scan,
     "Leaf": lambda reader, plan: Leaf(plan["name"], plan["bytes"]),
     "Filter": _Reader.filtered,
     "Project": lambda reader, plan: Project(reader.node(plan["c"][0]), reader.aliases(plan["a"])),

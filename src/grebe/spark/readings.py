@@ -47,7 +47,9 @@ _REBASING = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "datetimerebasemode",
     "spark.sql.parquet.int96RebaseModeInRead": "int96rebasemode",
 }
-_OF_FORMAT = {"parquet": "spark.sql.parquet.", "avro": "spark.sql.avro.", "csv": "spark.sql.csv."}
+_OF_FORMAT = {
+    name: (f"spark.sql.{name}.", f"spark.sql.legacy.{name}.") for name in ("parquet", "orc", "avro", "csv", "json")
+}
 # Formats whose records may be malformed: which are, and what is left of them, hangs on the columns that a query asks for.
 _PARSED = {"csv", "json"}
 # What a catalog keeps with a table, and what Grebe itself adds.
@@ -164,7 +166,7 @@ def _from_settings(name: str, options: Mapping[str, str], settings: Mapping[str,
     low = {key.lower() for key in options}
     found = {}
     for setting, default in SETTINGS.items():
-        owner = next((form for form, prefix in _OF_FORMAT.items() if setting.startswith(prefix)), None)
+        owner = next((form for form, prefixes in _OF_FORMAT.items() if setting.startswith(prefixes)), None)
         value = settings.get(setting, default)
         if setting == SESSION_ZONE or owner not in (None, name) or value in ("", default):
             continue
@@ -180,6 +182,14 @@ def reader_for(session: "SparkSession", reading: Reading) -> "DataFrameReader":
     """What reads plain files in this way."""
     from pyspark.sql.types import StructType
 
+    defaulted = sorted(column.name for column in reading.columns if column.default is not None)
+    if defaulted:
+        # The default is SQL out of a log: nobody may have Spark evaluate it.
+        raise Unsupported(
+            f"column {', '.join(defaulted)} has a default for files without it, which Grebe does not hand on to another reader; "
+            "give the name of the table, or the DataFrame that reads it",
+            detail="COLUMN_DEFAULT",
+        )
     schema = StructType.fromJson(spark_schema((column.name, column.type) for column in reading.columns))
     return session.read.format(reading.format).schema(schema).options(**reader_options(reading))
 

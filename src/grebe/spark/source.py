@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from grebe.clock import SYSTEM
+from grebe.credentials import refuse_credentials
 from grebe.errors import GrebeError, InvalidIndex, SourceChanged, TableNotFound, Unsupported
 from grebe.files import FileList
-from grebe.files.uri import refuse_credentials
 from grebe.formats import Column, Reading
 from grebe.formats.registry import format_of_file
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN

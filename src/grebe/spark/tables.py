@@ -67,6 +67,8 @@ class _Followed:
         self._registry = Registry(log)
         self._shim = shim
         self._session = session
+        self._snapshot = ""
+        self._generation = -1
         self._sent = 0
         self._count = 0
         self._roles: dict[Version, tuple[IndexState, Copy | None, Pruner | None]] = {}
@@ -130,7 +132,7 @@ class _Followed:
         state = self._log.state
         registered = self._registry.files(state)
         key = self._log.store.uri
-        self._send(key, registered)
+        self._send(registered)
         uri = state.table.uri if state.table else key
         sizes = np.zeros(registered.next_id, np.int64)
         sizes[registered.ids.to_numpy()] = registered.files.table["size"].to_numpy()
@@ -139,18 +141,21 @@ class _Followed:
         indexes = tuple(self._index((index.name, None), index) for index in state.indexes.values())
         newest = self._log.newest
         known = KnownTable(uri, newest.number, indexes, sizes, f"{key}#{newest.digest}")
-        return Found(known, state, key, key, self._count)
+        return Found(known, state, key, self._snapshot, self._count)
 
-    def _send(self, key: str, registered: RegisteredFiles) -> None:
-        """Only what the JVM does not have yet: ids never change."""
+    def _send(self, registered: RegisteredFiles) -> None:
+        """Send what the JVM does not have yet. Ids never change; of a log that was removed and made anew all are sent again."""
+        if self._generation != self._log.generation:
+            self._shim.bridge.forget(self._snapshot)
+            self._snapshot, self._generation = f"{self._log.store.uri}#{SYSTEM.new_id()}", self._log.generation
+            self._sent = self._count = 0
+        snapshot = self._shim.bridge.snapshot(self._snapshot)
         new = registered.ids.to_numpy() >= self._sent
         if new.any():
             files = registered.files.filter(new)
-            self._shim.bridge.snapshot(key).add(*arrow_bytes(files, registered.ids.to_numpy()[new]), fact_bytes(files))
+            snapshot.add(*arrow_bytes(files, registered.ids.to_numpy()[new]), fact_bytes(files))
             self._sent = registered.next_id
             self._count += len(files)
-        else:
-            self._shim.bridge.snapshot(key)
 
     def _index(self, version: Version, index: IndexState) -> KnownIndex:
         aside = self._why_aside(version, index)

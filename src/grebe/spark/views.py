@@ -26,6 +26,7 @@ from grebe.indexes.where import unsure_casts
 from grebe.predicate.normalise import normalise
 from grebe.predicate.text import to_sql
 from grebe.predicate.tree import opaque_terms
+from grebe.sources.globs import is_glob
 from grebe.sources.roots import allowed_roots, is_allowed
 from grebe.spark import readings
 from grebe.spark.conditions import condition_of
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 # Seconds within which two changes of a file may leave its time as it is.
 _SETTLING_LOCAL, _SETTLING = 0.02, 2.0
 _ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+# The path of a base is that of one folder, whatever signs it has.
+_LITERALLY = {"__globPaths__": "false"}
+_DEFAULT = '"EXISTS_DEFAULT"'
 _SUMS = {"Sum": "sum", "Min": "min", "Max": "max"}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 _SELF_DESCRIBING = ("parquet", "orc", "avro")
@@ -55,6 +59,12 @@ def definition_of(session: "SparkSession", query: "str | DataFrame", table: str,
             f"view {index}: {said['opaque'][0]} may give something else tomorrow, or only its author knows what; a view "
             "stores what every query would find",
             detail="VIEW_NOT_STABLE",
+        )
+    if said["lossy"]:
+        raise InvalidIndex(
+            f"view {index}: its query has a constant that is {said['lossy'][0]}, which a view cannot store exactly; take it from a "
+            "table, or leave it out",
+            detail="VIEW_CONSTANT",
         )
     if "node" in said:
         raise InvalidIndex(
@@ -76,7 +86,7 @@ def _settings(session: "SparkSession") -> dict[str, str]:
 def with_files(session: "SparkSession", definition: Definition, clock: Clock = SYSTEM) -> Definition:
     """With the tables beside the first as they are now. Raises `Unsupported` in a session whose words mean something else."""
     now = _settings(session)
-    zoned = any(definition.settings[_ZONE] in text_of(tree) for tree in definition.trees)
+    zoned = definition.has_local_times or any(definition.settings[_ZONE] in text_of(tree) for tree in definition.trees)
     different = [name for name in (_ZONE, _ANSI) if now[name] != definition.settings[name] and (zoned or name == _ANSI)]
     if different:
         raise Unsupported(
@@ -97,7 +107,7 @@ def with_files(session: "SparkSession", definition: Definition, clock: Clock = S
 def require_allowed_bases(definition: Definition, table: str, allowed: Sequence[str]) -> None:
     """Raise `Unsupported` if the view joins a table that does not lie beside its own one, in the same bucket or name service, or
     below a root that the setting `allowed_roots` names: a definition is read from a log, and to read a table is to copy its
-    rows."""
+    rows. So it is for a table whose URI is a glob to Hadoop, since a glob may mean any folder."""
     beside = table.rpartition("/")[0]
     lake = beside if beside.partition("://")[2] else table
     roots = allowed_roots(allowed)
@@ -106,6 +116,12 @@ def require_allowed_bases(definition: Definition, table: str, allowed: Sequence[
             raise Unsupported(
                 f"the view joins {one.uri}, which lies neither beside {table} nor below a folder that the setting allowed_roots "
                 "names; nothing there was read. Name its folder in allowed_roots if it is one of yours, or delete the view",
+                detail="OUTSIDE_ROOTS",
+            )
+        if one.uri != table and is_glob(one.uri):
+            raise Unsupported(
+                f"the view joins {one.uri}, and a view joins no table with one of {{}}[]*?\\ in its path, which Hadoop takes for a "
+                "pattern of other paths; nothing there was read. Join a table with another path, or delete the view",
                 detail="OUTSIDE_ROOTS",
             )
 
@@ -154,13 +170,13 @@ def _changed(session: "SparkSession", base: Base, names: frozenset[str]) -> list
         return []
     there = {
         field.name: type_text(field.dataType.jsonValue())
-        for field in session.read.format(base.reading.format).load(base.uri).schema
+        for field in session.read.format(base.reading.format).options(**_LITERALLY).load(base.uri).schema
     }
     return [one.name for one in base.reading.columns if one.name in names and there.get(one.name) != one.type]
 
 
 def frame_of_base(session: "SparkSession", base: Base) -> "DataFrame":
-    return readings.reader_for(session, base.reading).load(base.uri)
+    return readings.reader_for(session, base.reading).options(**_LITERALLY).load(base.uri)
 
 
 def _frame(session: "SparkSession", query: "str | DataFrame", index: str) -> "DataFrame":
@@ -199,6 +215,12 @@ def _bases(
             raise Unsupported(
                 f"view {index}: {one.uri} is a lake table; create the view on that one, and let it join tables of plain files",
                 detail="VIEW_TABLES",
+            )
+        if one.uri != table and _DEFAULT in described["data_schema"]:
+            raise Unsupported(
+                f"view {index}: {one.uri} has columns with a default for files that lack them, which a view does not know of "
+                "tables that it joins; write those files anew, or create the view on that table",
+                detail="VIEW_DEFAULTS",
             )
     return tuple(found)
 

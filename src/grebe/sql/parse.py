@@ -9,7 +9,7 @@ from grebe.indexes.kind import Kind
 from grebe.indexes.making import fields_of, kind_made
 from grebe.indexes.registry import kind_named
 from grebe.predicate.cursor import Cursor
-from grebe.predicate.lexer import Token, tokens
+from grebe.predicate.lexer import Token, first_tokens, tokens
 from grebe.sql.statement import (
     CancelIndex,
     CreateIndex,
@@ -28,38 +28,62 @@ from grebe.sql.statement import (
     VerifyIndexes,
 )
 
-_EXPLAIN = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\s+INDEXES\b(?P<verbose>\s+(?:VERBOSE|EXTENDED)\b)?(?P<query>.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-_END = re.compile(r"[\s;]+\Z")
 _ALWAYS_OURS = ("create", "drop", "show", "cancel", "verify", "repair")
 """Words before INDEX that no statement of Spark's begins with. (Of CREATE and DROP INDEX, Spark's own are for databases.)"""
+_FIRST = 5
+"""Tokens from which a statement is told to be ours."""
+_TO_THE_TABLE = 32
+"""More tokens than stand before and in the name of a table."""
 _CLAUSES = ("include", "where", "options")
 _OPTION_WORDS = {"true": True, "false": False, "null": None}
 
 
 def parse_statement(text: str) -> Statement | None:
-    """None: this is no statement on indexes. Raises `InvalidStatement`, and what the kinds raise."""
-    explained = _EXPLAIN.fullmatch(text)
-    if explained is not None:
-        return _explain(explained)
-    body = _END.sub("", text)
+    """Return the statement on indexes that the text is, or None if its first words are not those of one.
+
+    Raises `InvalidStatement`, and what the kinds raise, only for texts whose first words are ours: any other text may be a
+    statement of Spark's or of another extension's, with words and signs that this grammar does not have.
+    """
+    body = _without_end(text)
+    first = first_tokens(body, _FIRST)
+    if _is_explain(first):
+        return _explain(text, body, first)
+    return _Statements(body, tokens(body, _error)).statement() if _is_ours(first) else None
+
+
+def table_of(text: str) -> TableName | None:
+    """Return the table that a statement names, or None, also where the rest of the statement is wrong."""
+    first = first_tokens(text, _TO_THE_TABLE)
+    if not _is_ours(first[:_FIRST]):
+        return None
+    read = _Statements(text, [*first, Token("end", "", len(text))])
     try:
-        cut = tokens(body, _error)
+        while not (read.here.word == "on" and read.next.kind in ("word", "name")):
+            read.advance()
+        return read.on_table()
     except InvalidStatement:
-        # Another extension's words may be none of ours.
-        if re.search(r"\bINDEX(ES)?\s+\S+\s+ON\b", body, re.IGNORECASE) is None:
-            return None
-        raise
-    return _Statements(body, cut).statement() if _is_ours(cut) else None
+        return None
 
 
-def _explain(found: re.Match[str]) -> ExplainIndexes:
-    query = _END.sub("", found["query"])
+def _is_explain(first: list[Token]) -> bool:
+    return [token.word for token in first[:2]] == ["explain", "indexes"]
+
+
+def _explain(text: str, body: str, first: list[Token]) -> ExplainIndexes:
+    """Take the query as it is written: it is Spark's to read."""
+    verbose = len(first) > 2 and first[2].word in ("verbose", "extended")
+    query = body[first[2 if verbose else 1].end :]
     if not query.strip():
-        raise _error(found.end(), "expected a query")
-    return ExplainIndexes(query, found["verbose"] is not None)
+        raise _error(len(text), "expected a query")
+    return ExplainIndexes(query, verbose)
+
+
+def _without_end(text: str) -> str:
+    """Cut blanks and semicolons off the end. (A regular expression would look for the end from every blank.)"""
+    end = len(text)
+    while end and (text[end - 1].isspace() or text[end - 1] == ";"):
+        end -= 1
+    return text[:end]
 
 
 def _error(position: int, problem: str) -> InvalidStatement:
@@ -68,7 +92,7 @@ def _error(position: int, problem: str) -> InvalidStatement:
 
 def _is_ours(cut: list[Token]) -> bool:
     """A table may be named `index`, so that `VACUUM index` is Delta's and `DESCRIBE index` is Spark's."""
-    words = [token.word for token in cut[:5]] + [""] * 4
+    words = [token.word for token in cut] + [""] * 4
     if words[:3] == ["create", "or", "replace"]:
         return words[3] == "index"
     if words[1] not in ("index", "indexes"):
@@ -117,7 +141,7 @@ class _Statements(Cursor):
             self.expect_word("not")
             self.expect_word("exists")
         name = self.take_name()
-        table = self._on_table()
+        table = self.on_table()
         self.expect_word("using")
         return CreateIndex(table, self._index(name), replace, if_not_exists)
 
@@ -212,9 +236,9 @@ class _Statements(Cursor):
     def _show(self) -> ShowIndexes | ShowHistory:
         if self.take_word("index"):
             self.expect_word("history")
-            return ShowHistory(self._on_table())
+            return ShowHistory(self.on_table())
         self.expect_word("indexes")
-        return ShowIndexes(self._on_table() if self.here.word in ("on", "in", "from") else None)
+        return ShowIndexes(self.on_table() if self.here.word in ("on", "in", "from") else None)
 
     def _describe(self) -> DescribeIndex:
         return DescribeIndex(*self._index_on_table())
@@ -233,7 +257,7 @@ class _Statements(Cursor):
         if if_exists:
             self.expect_word("exists")
         name = self.take_name()
-        return DropIndex(self._on_table(), name, if_exists)
+        return DropIndex(self.on_table(), name, if_exists)
 
     def _vacuum(self) -> VacuumIndexes:
         names, table = self._some_on_table()
@@ -251,11 +275,11 @@ class _Statements(Cursor):
     def _index_on_table(self) -> tuple[TableName, str]:
         self.expect_word("index")
         name = self.take_name()
-        return self._on_table(), name
+        return self.on_table(), name
 
     def _indexes_on_table(self) -> TableName:
         self.expect_word("indexes")
-        return self._on_table()
+        return self.on_table()
 
     def _some_on_table(self) -> tuple[tuple[str, ...], TableName]:
         """INDEX a ON t, INDEXES a, b ON t; or INDEXES ON t: all."""
@@ -266,9 +290,9 @@ class _Statements(Cursor):
             names.append(self.take_name())
             while self.take_sign(","):
                 names.append(self.take_name())
-        return tuple(names), self._on_table()
+        return tuple(names), self.on_table()
 
-    def _on_table(self) -> TableName:
+    def on_table(self) -> TableName:
         if not self.take_word("on", "in", "from"):
             self.fail("expected ON and a table")
         if self.here.word == "table" and not self.next.is_sign(".") and self.next.kind in ("word", "name"):

@@ -72,9 +72,9 @@ class Counting:
         with self._lock:
             return Counts(dict(self._by_call), self._read, self._written)
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         self._count("get")
-        data = self._store.get(path)
+        data = self._store.get(path, most)
         self._count("get", requests=0, read=len(data))
         return data
 

@@ -17,7 +17,15 @@ from grebe.files import canonical_uri
 from grebe.store.hadoop_access import LOOKED_AT, acl_spec, folder_mode, has_group, without_group
 from grebe.store.local import LocalStore
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
-from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, Store
+from grebe.store.protocol import (
+    ObjectChanged,
+    ObjectExists,
+    ObjectInfo,
+    ObjectMissing,
+    OutcomeUnknown,
+    Store,
+    require_at_most,
+)
 from grebe.store.ranges import cut, spans
 
 if TYPE_CHECKING:
@@ -104,12 +112,14 @@ class HadoopStore:
     def __repr__(self) -> str:
         return f"HadoopStore({self._uri!r})"
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         place = self._place(path)
         with self._failures(path):
             stream = self._context.open(place)
             try:
-                return bytes(stream.readAllBytes())
+                data = bytes(stream.readAllBytes() if most is None else stream.readNBytes(most + 1))
+                require_at_most(len(data), most, f"{self.uri}/{path}")
+                return data
             finally:
                 stream.close()
 

@@ -15,7 +15,7 @@ from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused
 from grebe.store.hadoop_access import LOOKED_AT, folder_mode, without_group
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
-from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, require_at_most
 from grebe.store.ranges import cut, spans
 
 # By default the client tries for three minutes. Whoever waits for a commit repeats it by himself.
@@ -42,7 +42,14 @@ class HdfsStore:
         self._base = f"/{path}/" if path else "/"
         self._table: str | None = None
         self._making = threading.Lock()
-        self._client: Client = Client(f"{scheme}://{authority}", {**_PATIENCE, **options})
+        try:
+            self._client: Client = Client(f"{scheme}://{authority}", {**_PATIENCE, **options})
+        except (OSError, RuntimeError, ValueError):  # whose text may hold a value of the options
+            raise StoreRefused(
+                f"no name node is known for {uri}; name it in the URI, as hdfs://node:8020/…, or set HADOOP_CONF_DIR to the "
+                "folder with a sound core-site.xml and hdfs-site.xml",
+                detail="NAME_NODE",
+            ) from None
 
     @property
     def uri(self) -> str:
@@ -51,9 +58,10 @@ class HdfsStore:
     def __repr__(self) -> str:
         return f"HdfsStore({self._uri!r})"
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         with self._failures(path):
             reader = self._reader(path)
+            require_at_most(len(reader), most, f"{self._uri}/{path}")
             return bytes(reader.read(-1))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:

@@ -22,7 +22,7 @@ from grebe.store import local_folders
 from grebe.store.local_access import Access, access_of
 from grebe.store.local_folders import Folder
 from grebe.store.paths import DRAFT_SUFFIX, checked, folder, is_draft
-from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, require_at_most
 
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
 _NO_SUCH_NAME = {errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ}
@@ -49,8 +49,10 @@ class LocalStore:
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         with self._reading(path), open(self._open(path), "rb", buffering=0) as file:  # noqa: PTH123 - a handle
+            if most is not None:
+                require_at_most(os.fstat(file.fileno()).st_size, most, f"{self.uri}/{path}")
             return file.readall()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:

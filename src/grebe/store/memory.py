@@ -11,7 +11,7 @@ from typing import Literal
 
 from grebe.clock import SYSTEM, Clock
 from grebe.store.paths import checked, folder
-from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, require_at_most
 
 Moment = Literal["before", "after"]
 Script = Callable[[Moment, str, str], None]
@@ -37,9 +37,10 @@ class MemoryStore:
     def __repr__(self) -> str:
         return f"MemoryStore({self.uri!r})"
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         self.script("before", "get", checked(path))
         data = self._content(path)
+        require_at_most(len(data), most, f"{self.uri}/{path}")
         self.script("after", "get", path)
         return data
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from grebe.errors import GrebeError, StoreRefused
 from grebe.store.paths import checked, folder
-from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown
+from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, require_at_most
 from grebe.store.ranges import cut, spans
 
 if TYPE_CHECKING:
@@ -56,12 +56,14 @@ class ObjectStore:
     def __repr__(self) -> str:
         return f"ObjectStore({self._uri!r})"
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, most: int | None = None) -> bytes:
         import obstore
 
         key = self._key(path)
         with _Outcomes(self, path, "read"):
-            return obstore.get(self._client, key).bytes().to_bytes()
+            found = obstore.get(self._client, key)
+            require_at_most(found.meta["size"], most, f"{self.uri}/{path}")
+            return found.bytes().to_bytes()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self.get_ranges(path, [(start, length)])[0]

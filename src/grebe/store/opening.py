@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from grebe.clock import SYSTEM
+from grebe.credentials import refuse_credentials
 from grebe.errors import Unsupported
 from grebe.files import canonical_uri
-from grebe.files.uri import refuse_credentials
 from grebe.store.clouds import open_azure, open_gcs, open_http, open_s3
 from grebe.store.hdfs import HdfsStore
 from grebe.store.local import LocalStore

@@ -55,8 +55,8 @@ class PatientStore:
     def patience(self) -> Patience:
         return Patience(self._clock, self._seconds)
 
-    def get(self, path: str) -> bytes:
-        return self._again(lambda: self._store.get(path))
+    def get(self, path: str, most: int | None = None) -> bytes:
+        return self._again(lambda: self._store.get(path, most))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self._again(lambda: self._store.get_range(path, start, length))

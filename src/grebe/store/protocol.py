@@ -20,6 +20,10 @@ class ObjectExists(GrebeError):
     """The store says that the path is taken. After a lost reply this may be the caller's own write: read it to find out."""
 
 
+class ObjectTooLarge(GrebeError):
+    """The object has more bytes than the reader takes. None of them were read."""
+
+
 class ObjectChanged(GrebeError):
     """The object at that path is another than the one that was expected."""
 
@@ -45,6 +49,12 @@ class ObjectInfo:
         return self.size == other.size and self.modified_ms == other.modified_ms and not unlike
 
 
+def require_at_most(size: int, most: int | None, where: str) -> None:
+    """Raise `ObjectTooLarge` if an object has more bytes than its reader takes."""
+    if most is not None and size > most:
+        raise ObjectTooLarge(f"{where} has {size:,} bytes; {most:,} are the most that it can have")
+
+
 class Store(Protocol):
     """All methods may raise `OutcomeUnknown`, and `StoreRefused` where permission lacks. Implementations are thread-safe."""
 
@@ -53,8 +63,8 @@ class Store(Protocol):
         """The canonical URI of the root, without credentials and without a trailing slash."""
         ...
 
-    def get(self, path: str) -> bytes:
-        """The whole object. Raises `ObjectMissing`."""
+    def get(self, path: str, most: int | None = None) -> bytes:
+        """Return the whole object. Raises `ObjectMissing`, and `ObjectTooLarge` if it has more than `most` bytes."""
         ...
 
     def get_range(self, path: str, start: int, length: int) -> bytes:

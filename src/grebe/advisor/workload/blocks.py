@@ -26,11 +26,12 @@ from grebe.errors import CorruptIndex
 from grebe.files.untrusted import decoding
 from grebe.indexes.content.parquet_table import read_parquet, refused
 from grebe.indexes.content.sealed import sealed, unsealed
-from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown, Store
+from grebe.store.protocol import ObjectExists, ObjectMissing, ObjectTooLarge, OutcomeUnknown, Store
 
 FOLDER = "workload"
-_NAME = re.compile(rf"{FOLDER}/(\d{{15}})-(\d{{15}})-[0-9a-f]{{32}}(-merged)?\.gix")
+_NAME = re.compile(rf"{FOLDER}/([0-9]{{15}})-([0-9]{{15}})-[0-9a-f]{{32}}(-merged)?\.gix")
 _REPLACES = b"grebe.replaces"
+_MOST_BYTES = 128 * 1024 * 1024
 _TRIES = 5
 _AT_ONCE = 16
 
@@ -152,9 +153,11 @@ def _replaced(there: Iterable[Block], known: Mapping[str, pa.Table | None]) -> d
 def _read(store: Store, path: str) -> tuple[pa.Table | None, bool]:
     """The block, None if it is damaged; and whether it is there."""
     try:
-        data = store.get(path)
+        data = store.get(path, _MOST_BYTES)
     except ObjectMissing:
         return None, False
+    except ObjectTooLarge:
+        return None, True
     try:
         table = read_parquet(unsealed(data, path), path)
         with decoding(lambda why: refused(path, why, "DAMAGED")):

@@ -25,6 +25,9 @@ from grebe.store.protocol import Store
 
 _logger = logging.getLogger("grebe.advisor")
 
+Accepts = Callable[[str, str], bool]
+"""Whether a query that was recorded at a place may name a table."""
+
 
 def places_of(table: str, location: str | None = None, root: str | None = None, log: str | None = None) -> list[str]:
     """Where queries of a table may have been recorded. The first is where they are: at its log (`log`, or the one that `location`
@@ -49,15 +52,16 @@ class Recorded:
         """Of the first place."""
         return self.opener(self.places[0])
 
-    def queries(self) -> pa.Table:
-        """Oldest first, those of this process up to now included."""
+    def queries(self, accepts: Accepts | None = None) -> pa.Table:
+        """Return the queries, oldest first, those of this process up to now included. A query that was recorded at a place with a
+        table that `accepts` refuses there is left out of what that place says."""
         RECORDER.flush()
         tables = []
         for place in self.places:
             content = blocks.read(self.opener(place))
             for path in content.damaged:
                 telemetry.event(_logger, logging.WARNING, "workload_block_damaged", place=place, path=path)
-            tables.append(content.queries)
+            tables.append(content.queries if accepts is None else _accepted(content.queries, place, accepts))
         return _described(_united(pa.concat_tables([SCHEMA.empty_table(), *tables])))
 
     def clear(self) -> int:
@@ -71,6 +75,22 @@ class Recorded:
                 removed += 1
             store.delete(statistics.PATH)
         return removed
+
+
+def _accepted(queries: pa.Table, place: str, accepts: Accepts) -> pa.Table:
+    scans = queries["scans"].combine_chunks()
+    named = pc.struct_field(pc.list_flatten(scans), "table")
+    refused = [name for name in named.unique().to_pylist() if not accepts(place, name)]
+    if not refused:
+        return queries
+    lengths = pc.fill_null(pc.list_value_length(scans), 0).to_numpy(zero_copy_only=False)
+    query_of = np.repeat(np.arange(len(queries)), lengths)
+    kept = np.ones(len(queries), bool)
+    kept[query_of[np.isin(named.to_numpy(zero_copy_only=False).astype(str), refused)]] = False
+    telemetry.event(
+        _logger, logging.WARNING, "recorded_queries_of_foreign_tables", place=place, queries=int((~kept).sum())
+    )
+    return queries.filter(pa.array(kept))
 
 
 def _united(queries: pa.Table) -> pa.Table:

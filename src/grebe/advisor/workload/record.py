@@ -42,6 +42,7 @@ _LOOKS_AT_BLOCKS = 1 / 32
 _PATIENCE = 5.0
 """Seconds that a look at a folder may take where the store gives no clear answer."""
 _KEY = f"{blocks.FOLDER}/key"
+_MOST_KEY_BYTES = 1024
 
 Opener = Callable[[str], Store]
 
@@ -185,11 +186,11 @@ def _client() -> str:
 
 def _key(store: Store) -> bytes:
     try:
-        return store.get(_KEY)
+        return store.get(_KEY, _MOST_KEY_BYTES)
     except ObjectMissing:
         with contextlib.suppress(ObjectExists):
             store.put_if_absent(_KEY, secrets.token_bytes(32))
-        return store.get(_KEY)
+        return store.get(_KEY, _MOST_KEY_BYTES)
 
 
 RECORDER = Recorder()

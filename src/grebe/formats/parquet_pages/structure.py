@@ -1,5 +1,7 @@
 """Whether the footer of a Parquet file fits the file, before Arrow is given it: over some that do not, Arrow ends the process."""
 
+from collections.abc import Collection
+
 from grebe.formats.parquet_pages.failures import Damaged, naming
 from grebe.formats.parquet_pages.footer import Footer, footer_length, parse_footer
 from grebe.formats.parquet_pages.headers import read_header
@@ -57,14 +59,14 @@ def check_footer(footer: Footer) -> None:
             _check_chunk(leaf, column, footer.start)
 
 
-def check_pages(data: bytes, footer: Footer) -> None:
+def check_pages(data: bytes, footer: Footer, paths: Collection[tuple[bytes, ...]] | None = None) -> None:
     """Raise `Damaged` if a page of a whole file lies outside its chunk, or if the pages unpack to more than a small file may: Arrow
-    takes the memory that their headers ask for before it looks at the bytes."""
+    takes the memory that their headers ask for before it looks at the bytes. `paths`: of these columns only."""
     view, unpacked, values = memoryview(data), 0, 0
     for group in footer.groups:
         for column in group[1]:
             meta = column[3]
-            if not meta[5]:
+            if not meta[5] or (paths is not None and tuple(meta[3]) not in paths):
                 continue  # no values: the offsets may be 0, and Arrow reads no page
             offset = min(meta.get(11) or meta[9], meta[9])
             stop = offset + meta[7]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from grebe.errors import CorruptIndex, GrebeError
+from grebe.files.untrusted import MOST_BYTES
 from grebe.indexes.content.blocks import require_blocks
 from grebe.indexes.content.copies import by_folder, listed
 from grebe.indexes.content.directory import NAME, read_directory
@@ -56,7 +57,7 @@ def check_file(file: ContentFile, store: Store, tail: dict[str, object] | None, 
         if size != file.size:
             raise CorruptIndex(f"{uri} has {size:,} bytes and should have {file.size:,}", detail="SIZE")
         if file.path.endswith(f"/{MAPS}"):
-            unsealed(store.get(file.path), uri)
+            unsealed(store.get(file.path, MOST_BYTES), uri)
         length: int | None = None
         if tail is not None and not file.path.endswith(f"/{MAPS}"):
             told, digest = tail["tail"], tail["tail_digest"]
@@ -65,7 +66,7 @@ def check_file(file: ContentFile, store: Store, tail: dict[str, object] | None, 
             length = told
             require(store.get_range(file.path, size - length, length), digest, uri)
         if deep and file.rows:
-            _read_whole(store.get(file.path), file.rows, length, uri)
+            _read_whole(store.get(file.path, MOST_BYTES), file.rows, length, uri)
     except ObjectMissing as missing:
         raise CorruptIndex(f"{uri} is missing", detail="MISSING") from missing
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from grebe.errors import CorruptIndex, UnreadableFile
+from grebe.files.untrusted import MOST_BYTES
 from grebe.formats import DataFile
 from grebe.formats.parquet_pages import read_footer, tail_length
 from grebe.formats.range_file import RangeFile, arrow_errors
@@ -30,7 +31,7 @@ NO_BUCKET = -1
 _TYPES = {"path": pa.string(), "size": pa.int64(), "rows": pa.int64(), "tail": pa.int64(), "tail_digest": pa.binary()}
 COLUMNS = ("path", "size", "rows", "footer", "tail", "tail_digest", "bucket")
 """And then three for each column indexed on, its bounds and NULLs (`kind.bound_names`). Release 0.1 wrote those of the first."""
-_PARTITION = re.compile(r"_(\d+)\.gix$")
+_PARTITION = re.compile(r"_([0-9]+)\.gix$")
 _AT_ONCE = 16
 
 
@@ -78,7 +79,7 @@ def read_directory(store: Store, folder: str) -> pa.Table:
     """One row a content file, with the columns of `COLUMNS` and bounds; `path` is the name within the folder."""
     uri = f"{store.uri}/{folder}/{NAME}"
     try:
-        return parse_directory(store.get(f"{folder}/{NAME}"), uri)
+        return parse_directory(store.get(f"{folder}/{NAME}", MOST_BYTES), uri)
     except ObjectMissing as missing:
         raise CorruptIndex(f"{uri} is missing; refresh the index with mode='full'", detail="DIRECTORY") from missing
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from grebe.errors import CorruptIndex, GrebeError
+from grebe.files.untrusted import MOST_BYTES
 from grebe.formats import DataFile
 from grebe.indexes.content import checks
 from grebe.indexes.content.checks import check_file
@@ -43,7 +44,7 @@ def faults_of(index: IndexState, store: Store, deep: bool) -> list[Fault]:
 
 def check_tree(file: ContentFile, run: Sequence[ContentFile], store: Store, corners: tuple[Corner, ...]) -> None:
     try:
-        data = store.get(file.path)
+        data = store.get(file.path, MOST_BYTES)
     except ObjectMissing as missing:
         raise CorruptIndex(f"{store.uri}/{file.path} is missing", detail="MISSING") from missing
     root = read_root(DataFile(store, file.path, file.size), file.footer, data, corners)

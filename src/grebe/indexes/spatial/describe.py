@@ -12,7 +12,7 @@ from grebe.indexes.spatial.tree import NAME, Branch, tree_bytes, units_of
 from grebe.log.entry import ContentFile, IndexSpec
 from grebe.store.protocol import Store
 
-_PARTITION = re.compile(r"_(\d+)\.gix$")
+_PARTITION = re.compile(r"_([0-9]+)\.gix$")
 _AT_ONCE = 16
 
 

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from grebe.errors import CorruptIndex, GrebeError
+from grebe.files.untrusted import MOST_BYTES
 from grebe.indexes.content.copies import by_folder
 from grebe.indexes.faults import Fault, fault
 from grebe.indexes.kind import Arranged, Copy, Pruner, Rows
@@ -73,7 +74,7 @@ class Summary:
 
 def _whole(path: str, store: Store) -> bytes:
     try:
-        return store.get(path)
+        return store.get(path, MOST_BYTES)
     except ObjectMissing as missing:
         raise CorruptIndex(f"{store.uri}/{path} is missing", detail="MISSING") from missing
 

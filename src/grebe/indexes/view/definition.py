@@ -11,7 +11,7 @@ from grebe.files.untrusted import FOREIGN
 from grebe.formats import Column, Reading
 from grebe.formats.spark_types import type_json, type_text
 from grebe.indexes import where
-from grebe.indexes.view.expressions import Refused, parsed
+from grebe.indexes.view.expressions import Refused, is_local_time, parsed
 from grebe.indexes.view.trees import Tree, check_tree, columns_in
 from grebe.predicate.tree import Predicate
 
@@ -109,6 +109,13 @@ class Definition:
     def trees(self) -> tuple[Tree, ...]:
         held: tuple[Condition | Key | Function, ...] = (*self.where, *self.keys, *self.functions)
         return tuple(one.tree for one in held)
+
+    @property
+    def has_local_times(self) -> bool:
+        """Tell whether a timestamp stands in it as the local time of a zone that it does not name, as views of release 0.1.0 have
+        them."""
+        held: tuple[Condition | Key | Measure, ...] = (*self.where, *self.keys, *self.measures)
+        return any(is_local_time(parsed(one.sql, len(self.bases), True)) for one in held)
 
     def reads(self, table: int = 0) -> frozenset[str]:
         """Columns of one of the tables."""

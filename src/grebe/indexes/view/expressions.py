@@ -109,6 +109,21 @@ def parsed(text: str, tables: int = _MOST_TABLES, aggregates: bool = False) -> E
         raise Refused("an expression that is nested too deeply") from None
 
 
+def is_local_time(expression: Expression) -> bool:
+    """Tell whether the expression is or holds a timestamp that is written as a local time: which one it is, the session says."""
+    match expression:
+        case Constant(_, kind):
+            return kind in ("timestamp", "timestamp_ltz")
+        case Cast(term) | Part(term):
+            return is_local_time(term)
+        case Operation(_, terms) | Call(_, terms):
+            return any(map(is_local_time, terms))
+        case Case(branches, otherwise):
+            held = [*(one for branch in branches for one in branch), *([] if otherwise is None else [otherwise])]
+            return any(map(is_local_time, held))
+    return False
+
+
 def _syntax(position: int, problem: str) -> Refused:
     return Refused(f"no SQL at character {position + 1}: {problem}")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from grebe.clock import SYSTEM
-from grebe.config import parse_bytes
 from grebe.errors import InvalidConfig, Unsupported
 from grebe.files.listing import NOWHERE, match
 from grebe.indexes.places import KnowsPlaces
@@ -25,6 +24,7 @@ from grebe.planner.explain_text import size_text
 from grebe.predicate.evaluate import Evaluator
 from grebe.predicate.tree import TRUE, Path, Predicate, columns_of
 from grebe.predicate.types import Type
+from grebe.setting_values import parse_bytes
 from grebe.store.own_folder import cache_folder
 
 _GROUPS = 16
