@@ -82,15 +82,17 @@ public final class NarrowedScan extends SparkPlan {
     for (Expression each : Scala.<Expression>list(keys)) {
       restrictions.add(byKeys(files, each));
     }
+    restrictions.removeIf(Restriction::isNothing);
+    if (restrictions.isEmpty()) {
+      return;
+    }
+    // Of a scan that prunes partitions by itself: what it waits for must be there before it lists its files.
+    source.waitForSubqueries();
     if (files.isPlain()) {
       verify(source); // no ranges where they cannot be verified
     }
     for (Restriction restriction : restrictions) {
-      if (!restriction.isNothing()) {
-        // Of a scan that prunes partitions by itself: what it waits for must be there before it lists its files.
-        source.waitForSubqueries();
-        restrict(source, files, restriction);
-      }
+      restrict(source, files, restriction);
     }
   }
 
