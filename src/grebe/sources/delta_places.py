@@ -20,8 +20,7 @@ from grebe.errors import GrebeError, UnreadableFile, Unsupported
 from grebe.files import canonical_uri
 from grebe.files.untrusted import MOST_BYTES, decoding, validated
 from grebe.formats.parquet_pages import read_footer
-from grebe.formats.parquet_pages.footer import footer_length, parse_footer
-from grebe.formats.parquet_pages.structure import check_footer, check_pages
+from grebe.formats.parquet_pages.structure import check_whole
 from grebe.formats.protocol import DataFile
 from grebe.sources.delta_log import CHECKPOINT, COMMIT
 from grebe.sources.marks import MARKS
@@ -38,7 +37,6 @@ _UUID_LENGTH = 20
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _TO_B85 = str.maketrans(_Z85, _B85)
-_FOOTER_BYTES = 8
 
 
 def require_own_sidecars(store: Store, table: str, version: int | None = None) -> None:
@@ -156,18 +154,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _columns(store: Store, file: ObjectInfo, wanted: Collection[str]) -> list[tuple[Any, ...]]:
     """Return the values of some columns of a checkpoint, a tuple for each row; nothing if it lacks all of them."""
-    uri = f"{store.uri}/{file.path}"
     names = [leaf.path for leaf in read_footer(DataFile(store, file.path, file.size)).schema.leaves]
     present = [one for one in wanted if tuple(one.encode().split(b".")) in names]
     if not present:
         return []
     data = store.get(file.path, MOST_BYTES)
     with decoding(lambda why: _unreadable(store, file.path, why)):
-        if footer_length(data) + _FOOTER_BYTES > len(data):
-            raise ValueError(f"the footer of {uri} is longer than the file")
-        footer = parse_footer(data, 0)
-        check_footer(footer)
-        check_pages(data, footer, {tuple(one.encode().split(b".")) for one in present})
+        check_whole(data, {tuple(one.encode().split(b".")) for one in present})
         table = validated(pq.ParquetFile(pa.BufferReader(data)).read(columns=present)).flatten()
         while any(pa.types.is_struct(one.type) for one in table.schema):
             table = table.flatten()

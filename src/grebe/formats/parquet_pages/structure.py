@@ -59,6 +59,16 @@ def check_footer(footer: Footer) -> None:
             _check_chunk(leaf, column, footer.start)
 
 
+def check_whole(data: bytes, paths: Collection[tuple[bytes, ...]] | None = None) -> None:
+    """Raise `Damaged`, or what `naming` takes for damage, where the footer or a page of a whole file is not to be given to Arrow.
+    `paths`: looks at the pages of these columns only."""
+    if footer_length(data) + _ENDING > len(data):
+        raise Damaged("its footer is longer than the file")
+    footer = parse_footer(data, 0)
+    check_footer(footer)
+    check_pages(data, footer, paths)
+
+
 def check_pages(data: bytes, footer: Footer, paths: Collection[tuple[bytes, ...]] | None = None) -> None:
     """Raise `Damaged` if a page of a whole file lies outside its chunk, or if the pages unpack to more than a small file may: Arrow
     takes the memory that their headers ask for before it looks at the bytes. `paths`: of these columns only."""

@@ -5,21 +5,15 @@ import pyarrow.parquet as pq
 
 from grebe.errors import CorruptIndex
 from grebe.files.untrusted import decoding, validated
-from grebe.formats.parquet_pages.footer import footer_length, parse_footer
-from grebe.formats.parquet_pages.structure import check_footer, check_pages
+from grebe.formats.parquet_pages.structure import check_whole
 
-_ENDING = 8
 _STRING_LIMIT = 64 * 1024 * 1024
 
 
 def read_parquet(data: bytes, uri: str, detail: str = "DAMAGED") -> pa.Table:
     """Return the table of a file, or raise `CorruptIndex`."""
     with decoding(lambda why: refused(uri, why, detail)):
-        if footer_length(data) + _ENDING > len(data):
-            raise ValueError("its footer is longer than the file")
-        footer = parse_footer(data, 0)
-        check_footer(footer)
-        check_pages(data, footer)
+        check_whole(data)
         file = pq.ParquetFile(
             pa.BufferReader(data), thrift_string_size_limit=_STRING_LIMIT, page_checksum_verification=True
         )
