@@ -15,9 +15,11 @@ from email.utils import formatdate
 from pathlib import Path
 
 from grebe.store.own_folder import cache_folder
+from testbed.cached import made_once
 from testbed.process import free_ports, running, scratch_folder
 
 _VERSION = "3.37.0"
+_FOLDER = f"azurite-{_VERSION}"
 _API_VERSION = "2021-08-06"
 
 
@@ -42,7 +44,7 @@ class AzureServer:
 
 
 def _program() -> Path:
-    return cache_folder() / f"azurite-{_VERSION}" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+    return cache_folder() / _FOLDER / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 
 
 def available() -> bool:
@@ -56,18 +58,13 @@ def install() -> bool:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         return False
-    final = cache_folder() / f"azurite-{_VERSION}"
-    draft = final.with_name(f"{final.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    subprocess.run(
-        [npm, "install", "--no-audit", "--no-fund", "--prefix", draft, f"azurite@{_VERSION}"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    shutil.rmtree(final, ignore_errors=True)
-    draft.rename(final)
+    made_once(_FOLDER, lambda folder: _fill(npm, folder))
     return True
+
+
+def _fill(npm: str, folder: Path) -> None:
+    command: list[str | Path] = [npm, "install", "--no-audit", "--no-fund", "--prefix", folder]
+    subprocess.run([*command, f"azurite@{_VERSION}"], check=True, stdout=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
