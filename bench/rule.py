@@ -1,7 +1,7 @@
 """Measure the time that the optimizer rule adds to a query, and the time that a query takes with what the rule decides.
 
-The rival is the same session with Grebe disabled. Planning runs from the parsed query to the physical plan. Keys are new in every
-run, so that no answer comes from a cache of earlier ones.
+The rival is the same session with Grebe disabled, and for the checksums of index data the same session without them. Planning
+runs from the parsed query to the physical plan. Keys are new in every run, so that no answer comes from a cache of earlier ones.
 """
 
 import itertools
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RIVAL = "Spark, Grebe disabled"
+UNVERIFIED = "the same with verify_index_data=false"
 _FILES = 64
 
 Query = Callable[[int], str]
+Switch = Callable[[bool], None]
 
 
 def run(scale: Scale, report: Report) -> None:
@@ -45,9 +47,20 @@ def run(scale: Scale, report: Report) -> None:
             ),
         }
         for name, query in queries.items():
-            _compare(spark, lake, report, f"planning: {name}", query, runs, _plan)
+            _compare(spark, _switch(lake), report, f"planning: {name}", query, runs, _plan)
         for name, query in queries.items():
-            _compare(spark, lake, report, f"whole: {name}", query, runs, lambda frame: frame.collect())
+            _compare(spark, _switch(lake), report, f"whole: {name}", query, runs, lambda frame: frame.collect())
+        for name in ("a covering index, one key", "a covering index, groups"):
+            _compare(
+                spark,
+                _verification(spark),
+                report,
+                f"checksums: {name}",
+                queries[name],
+                runs,
+                lambda frame: frame.collect(),
+                UNVERIFIED,
+            )
 
 
 def _write(spark: "SparkSession", path: Path, rows: int) -> None:
@@ -60,29 +73,45 @@ def _plan(frame: "DataFrame") -> object:
     return frame._jdf.queryExecution().executedPlan()
 
 
+def _switch(lake: grebe.Lake) -> Switch:
+    def switch(enabled: bool) -> None:
+        lake.enabled = enabled
+
+    return switch
+
+
+def _verification(spark: "SparkSession") -> Switch:
+    def switch(enabled: bool) -> None:
+        grebe.attach(spark).detach()
+        grebe.attach(spark, grebe.Config(verify_index_data=enabled))
+
+    return switch
+
+
 def _compare(
     spark: "SparkSession",
-    lake: grebe.Lake,
+    switch: Switch,
     report: Report,
     case: str,
     query: Query,
     runs: int,
     work: "Callable[[DataFrame], object]",
+    rival: str = RIVAL,
 ) -> None:
     def contestant(enabled: bool, keys: Iterator[int]) -> Contestant:
         frame: DataFrame
 
         def before() -> None:
             nonlocal frame
-            lake.enabled = enabled
+            switch(enabled)
             frame = spark.sql(query(next(keys)))
 
         return timed(lambda: work(frame), before)
 
     # The same keys for both, each once.
     costs = samples(
-        {"ours": contestant(True, itertools.count(1)), RIVAL: contestant(False, itertools.count(1))}, runs, 3
+        {"ours": contestant(True, itertools.count(1)), rival: contestant(False, itertools.count(1))}, runs, 3
     )
-    ours, rivals = sorted(costs["ours"]), sorted(costs[RIVAL])
+    ours, rivals = sorted(costs["ours"]), sorted(costs[rival])
     middle = runs // 2
-    report.add(case, "s", ours[middle], RIVAL, rivals[middle], runs, ratio_interval(costs["ours"], costs[RIVAL]))
+    report.add(case, "s", ours[middle], rival, rivals[middle], runs, ratio_interval(costs["ours"], costs[rival]))

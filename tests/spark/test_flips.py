@@ -1,5 +1,6 @@
 """No flipped bit in index data gives a wrong answer, in Spark or without it; none fails a query twice."""
 
+import logging
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -91,6 +92,13 @@ def test_five_hundred_flipped_bits(served: Served, folder: Path, expected: dict[
         with flip.done():
             assert local_answer(folder, flip.index) == right[flip.index], flip
     assert seen["right"] + seen["error"] == 500
+    assert seen["error"] > 50, seen
+    for index in ("bucketed", "sorted", "curve", "laid", "view"):
+        met = sum(
+            count for how, count in seen.items() if how.startswith("error after") and how.endswith(f" of {index}")
+        )
+        assert met, (index, seen)
+    logging.getLogger(__name__).warning("500 flips in Spark: %s", dict(seen))
 
 
 def test_whatever_is_read_of_a_file_in_any_order_is_what_it_holds(served: Served, folder: Path) -> None:

@@ -1,10 +1,13 @@
 """`consistency="snapshot"`: the table as of the last refresh of all its indexes, whichever way it is read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc
+from pyarrow import parquet as pq
 
 import grebe
 from tests.spark.data import rows
@@ -113,3 +116,57 @@ def test_rows_of_a_text_file_that_grew_are_never_left_out(readers: Served, tmp_p
     assert "as it is now" in str(readers.lake.explain(readers.spark.sql(query)))
     readers.lake.table(reader.load(str(place))).refresh()
     assert grebe.open(str(place), config=SNAPSHOT).count() == 301
+
+
+WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {"parquet": pq.write_table, "orc": orc.write_table}
+
+
+@pytest.mark.parametrize("how", ["rewritten", "longer", "closed to others"])
+@pytest.mark.parametrize("format", WRITERS)
+def test_rows_of_a_changed_file_are_never_left_out(readers: Served, tmp_path: Path, format: str, how: str) -> None:
+    place = tmp_path / "t"
+    place.mkdir()
+    for part in range(3):
+        WRITERS[format](_hundred(part), place / f"{part}.{format}")
+    reader = readers.spark.read.format(format)
+    readers.lake.table(reader.load(str(place))).create(grebe.Lookup("by_k", on="k"))
+    changed = place / f"1.{format}"
+    if how == "closed to others":
+        changed.chmod(0o600 if changed.stat().st_mode & 0o077 else 0o640)
+        rows = 300
+    else:
+        WRITERS[format](pa.concat_tables([_hundred(1)] * (2 if how == "longer" else 1)), changed)
+        rows = 400 if how == "longer" else 300
+    with pytest.raises(grebe.SourceChanged, match="SNAPSHOT"):
+        grebe.open(str(place), config=SNAPSHOT)
+    reader.load(str(place)).createOrReplaceTempView("t")
+    query = "SELECT count(*), max(k) FROM t"
+    assert [tuple(row) for row in readers.spark.sql(query).collect()] == [(rows, 299)]
+    assert "as it is now" in str(readers.lake.explain(readers.spark.sql(query)))
+    readers.lake.table(reader.load(str(place))).refresh()
+    assert grebe.open(str(place), config=SNAPSHOT).count() == rows
+
+
+def _hundred(part: int) -> pa.Table:
+    keys = range(100 * part, 100 * part + 100)
+    return pa.table({"k": pa.array(keys, pa.int32()), "s": [f"x{key}" for key in keys]})
+
+
+def test_files_beyond_the_snapshot_may_change(readers: Served, tmp_path: Path) -> None:
+    """Nothing of them is in the answer."""
+    place = write(tmp_path / "t", _hundred(0))
+    table = readers.lake.table(place)
+    table.create(grebe.Covering("by_k", on="k", include=["s"], buckets=1))
+    write(tmp_path / "t", _hundred(1))
+    table.create(grebe.Lookup("by_s", on="s"))
+    frame = readers.spark.read.parquet(place).where("k > 97").select("k")
+    expected = [(98,), (99,)]
+    bridge = readers.lake._spark._shim.bridge
+    bridge.setComparisonMilliseconds(0)
+    try:
+        assert sorted(tuple(row) for row in frame.collect()) == expected
+        assert readers.lake.explain(frame).to_dict()["used"] == ["by_k"]
+        pq.write_table(_hundred(2), tmp_path / "t" / "part-001.parquet")
+        assert sorted(tuple(row) for row in frame.collect()) == expected
+    finally:
+        bridge.setComparisonMilliseconds(1000)

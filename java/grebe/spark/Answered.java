@@ -11,17 +11,36 @@ public final class Answered extends SparkPlan {
   /** What a row is called; unlike a field of ours, Spark keeps it when it copies the plan. */
   static final TreeNodeTag<String> SHOWN = new TreeNodeTag<>("grebe.shown");
 
+  /** The data files that the answer is of. */
+  static final TreeNodeTag<ServedFiles> SERVED = new TreeNodeTag<>("grebe.served");
+
   private final SparkPlan row;
   private final String shown;
+  private final ServedFiles served;
 
   // Public, as Spark copies nodes through their constructors.
-  public Answered(SparkPlan row, String shown) {
+  public Answered(SparkPlan row, String shown, ServedFiles served) {
     this.row = row;
     this.shown = shown;
+    this.served = served;
+  }
+
+  private void verify() {
+    if (served != null) {
+      served.verify();
+    }
+  }
+
+  // Spark calls this ahead of every action, also where it has executed the plan before.
+  @Override
+  public void resetMetrics() {
+    verify();
+    super.resetMetrics();
   }
 
   @Override
   public RDD doExecute() {
+    verify();
     return row.execute();
   }
 
@@ -41,11 +60,11 @@ public final class Answered extends SparkPlan {
   }
 
   public SparkPlan withNewChildrenInternal(scala.collection.IndexedSeq children) {
-    return new Answered((SparkPlan) children.head(), shown);
+    return new Answered((SparkPlan) children.head(), shown, served);
   }
 
   public SparkPlan withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
-    return new Answered((SparkPlan) children.head(), shown);
+    return new Answered((SparkPlan) children.head(), shown, served);
   }
 
   @Override
@@ -60,12 +79,12 @@ public final class Answered extends SparkPlan {
 
   @Override
   public int productArity() {
-    return 2;
+    return 3;
   }
 
   @Override
   public Object productElement(int n) {
-    return n == 0 ? row : shown;
+    return n == 0 ? row : n == 1 ? shown : served;
   }
 
   @Override

@@ -45,6 +45,8 @@ public final class Bridge {
   /** Whether sessions that are made later are attached as well. */
   volatile boolean everywhere;
   volatile boolean verified = true;
+  /** For how long a comparison of data files with what was planned holds, on a local disk. */
+  volatile long comparisonNanos = 1_000_000_000L;
   volatile List<String> settings = new ArrayList<>();
 
   /** `server` is py4j's in this JVM; the planner listens on `port`, and knows `key` as well. */
@@ -293,6 +295,11 @@ public final class Bridge {
   /** Whether what is read of indexes is compared with its checksums. */
   public void setVerified(boolean on) {
     verified = on;
+  }
+
+  /** Set for how long data files need not be compared again with what was planned. */
+  public void setComparisonMilliseconds(long milliseconds) {
+    comparisonNanos = milliseconds * 1_000_000;
   }
 
   /** Rows of an index, of just these files (see `FileChecksum`), for whoever writes them anew. */

@@ -23,13 +23,16 @@ final class Content extends Files {
   /** Names the files that are read beside this; empty if there are none. */
   final String pair;
   private final Scanned table;
+  /** Data files whose rows these hold; null if files of the table never change. */
+  final ServedFiles served;
   /** The size that Spark is told; less than 0: that of the files. */
   private final long announced;
 
   Content(String key, List<List<FileStatus>> runs, int buckets, List<String> order, String pair, Scanned table,
-      long announced) {
+      ServedFiles served, long announced) {
     super(null);
     this.table = table;
+    this.served = served;
     this.key = key;
     this.runs = runs;
     this.buckets = buckets;
@@ -40,11 +43,11 @@ final class Content extends Files {
 
   /** Files that are read for their own sake, in no order. */
   static Content of(List<FileStatus> files) {
-    return new Content("", Arrays.asList(files), 0, new ArrayList<>(), "", null, -1);
+    return new Content("", Arrays.asList(files), 0, new ArrayList<>(), "", null, null, -1);
   }
 
   Content only(List<FileStatus> run) {
-    return new Content(key, Arrays.asList(run), buckets, order, pair, table, announced);
+    return new Content(key, Arrays.asList(run), buckets, order, pair, table, served, announced);
   }
 
   @Override

@@ -53,6 +53,11 @@ final class FromView {
     this.view = view;
     view.columns().forEach(each -> columns.put(each.name(), each));
     decision.get("beside").forEach(each -> others.add(relations.get(each.asInt()).leaf));
+    for (Scanned each : relations) {
+      if (view.servedFiles != null && each.leaf != view.leaf() && block.leaves.contains(each.leaf) && !others.contains(each.leaf)) {
+        view.servedFiles.add(each);
+      }
+    }
   }
 
   LogicalPlan made() {

@@ -16,12 +16,15 @@ final class Narrowed extends Kept {
   /** How Python is asked with the keys of a join, and with how many at most; empty: it is not. */
   final String lookup;
   final int mostKeys;
+  /** Files that are left out; null if files of this table never change. */
+  final ServedFiles served;
   private final Snapshot registered;
   private List<PartitionDirectory> everything;
 
-  Narrowed(PlainScan scanned, Snapshot registered, FileIds listed, JsonNode decision) {
+  Narrowed(Bridge bridge, PlainScan scanned, Snapshot registered, FileIds listed, JsonNode decision) {
     super(scanned, listed, Snapshot.parse(decision.get("without").asText()), decision.get("others").asBoolean());
     this.registered = registered;
+    this.served = ServedFiles.of(bridge, scanned, decision);
     this.restriction = Restriction.of(decision);
     JsonNode keys = decision.get("keys");
     this.lookup = keys.isNull() ? "" : keys.get("lookup").asText();
@@ -42,11 +45,6 @@ final class Narrowed extends Kept {
   String factOf(PartitionedFile file) {
     String fact = registered.factOf(id(file));
     return fact == null ? "" : fact;
-  }
-
-  /** Whether the scan has to do more than to read the files that are listed. */
-  boolean isPartial() {
-    return !restriction.ranges.isEmpty() || !lookup.isEmpty();
   }
 
   @Override

@@ -52,12 +52,14 @@ public final class NarrowedScan extends SparkPlan {
   @Override
   public RDD doExecute() {
     narrow();
+    ServedFiles.verify(scan);
     return scan.execute();
   }
 
   @Override
   public RDD doExecuteColumnar() {
     narrow();
+    ServedFiles.verify(scan);
     return scan.executeColumnar();
   }
 
@@ -80,7 +82,11 @@ public final class NarrowedScan extends SparkPlan {
       restrictions.add(files.restriction);
     }
     for (Expression each : Scala.<Expression>list(keys)) {
-      restrictions.add(byKeys(files, each));
+      Restriction restriction = byKeys(files, each);
+      restrictions.add(restriction);
+      if (files.served != null) {
+        files.served.add(restriction.without);
+      }
     }
     restrictions.removeIf(Restriction::isNothing);
     if (restrictions.isEmpty()) {
@@ -241,6 +247,13 @@ public final class NarrowedScan extends SparkPlan {
   @Override
   public boolean supportsColumnar() {
     return scan.supportsColumnar();
+  }
+
+  // Spark calls this ahead of every action, also where it has executed the plan before.
+  @Override
+  public void resetMetrics() {
+    ServedFiles.verify(scan);
+    super.resetMetrics();
   }
 
   @Override

@@ -74,12 +74,21 @@ public final class OrderedScan extends SparkPlan {
 
   @Override
   public RDD doExecute() {
+    ServedFiles.verify(scan);
     return scan.execute();
   }
 
   @Override
   public RDD doExecuteColumnar() {
+    ServedFiles.verify(scan);
     return scan.executeColumnar();
+  }
+
+  // Spark calls this ahead of every action, also where it has executed the plan before.
+  @Override
+  public void resetMetrics() {
+    ServedFiles.verify(scan);
+    super.resetMetrics();
   }
 
   @Override

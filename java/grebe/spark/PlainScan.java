@@ -103,7 +103,7 @@ class PlainScan extends RelationScan {
   /** What is known of the table's size does not hold for it. */
   @Override
   LogicalPlan narrowed(Bridge bridge, JsonNode decision) {
-    Narrowed files = new Narrowed(this, bridge.snapshots.get(decision.get("snapshot").asText()), listed(bridge, decision), decision);
+    Narrowed files = new Narrowed(bridge, this, bridge.snapshots.get(decision.get("snapshot").asText()), listed(bridge, decision), decision);
     return Scala.withRelation(plan, over(files, "narrowed", "", decision.get("shown").asText()), plan.output());
   }
 

@@ -72,7 +72,7 @@ public final class Planning extends SparkStrategy {
     }
     boolean scanned = plan instanceof Project || plan instanceof Filter || plan instanceof LogicalRelation;
     FileIndex files = scanned ? files(plan) : null;
-    if (files instanceof Narrowed && ((Narrowed) files).isPartial()) {
+    if (files instanceof Narrowed) {
       return narrowed(plan);
     }
     Content content = scanned ? content(plan) : null;
@@ -82,7 +82,8 @@ public final class Planning extends SparkStrategy {
     if (content.buckets > 0) {
       return scans(plan, content);
     }
-    return Scala.seq(named(Pushed.closer((SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head()), shown(plan)));
+    SparkPlan read = named(Pushed.closer((SparkPlan) FileSourceStrategy$.MODULE$.apply(plan).head()), shown(plan));
+    return Scala.seq(compared(read));
   }
 
   /** What the next strategy makes of it, as if this one had nothing to say, under a name for people. */
@@ -94,10 +95,15 @@ public final class Planning extends SparkStrategy {
     for (GenericStrategy each : Scala.<GenericStrategy>list((scala.collection.Seq) Reflected.call(planner, "strategies"))) {
       List<SparkPlan> made = each instanceof Planning ? new ArrayList<>() : Scala.list(each.apply(plan));
       if (!made.isEmpty()) {
-        return Scala.seq(plan instanceof OneRowRelation ? new Answered(made.get(0), name) : named(made.get(0), name));
+        return Scala.seq(plan instanceof OneRowRelation ? answered(plan, made.get(0), name) : named(made.get(0), name));
       }
     }
     return Scala.nothing();
+  }
+
+  private static SparkPlan answered(LogicalPlan row, SparkPlan planned, String name) {
+    scala.Option served = row.getTagValue(Answered.SERVED);
+    return new Answered(planned, name, served.isDefined() ? (ServedFiles) served.get() : null);
   }
 
   private static SparkPlan named(SparkPlan plan, String name) {
@@ -179,6 +185,12 @@ public final class Planning extends SparkStrategy {
     keys.removeIf(key -> Scala.<Attribute>list(key.references()).stream().anyMatch(each -> partitions.contains(each.name())));
     SparkPlan planned = (SparkPlan) FileSourceStrategy$.MODULE$.apply(ByKeys.without(plan, keys)).head();
     return Scala.seq(narrowed(named(planned, shown(plan)), keys));
+  }
+
+  /** The same plan, with a scan that compares the files which the index answers for. */
+  private static SparkPlan compared(SparkPlan plan) {
+    return plan instanceof FileSourceScanExec
+        ? new OrderedScan(plan, new ArrayList<>()) : Scala.withChildren(plan, Planning::compared);
   }
 
   private static SparkPlan narrowed(SparkPlan plan, List<Expression> keys) {

@@ -28,6 +28,8 @@ final class Rewrite {
 
   /** The names of indexes, as a list in JSON. */
   final String used;
+  private final Bridge bridge;
+  private final List<Scanned> relations;
   private final Map<LogicalPlan, StandIn> standIns = new IdentityHashMap<>();
   private final Map<LogicalPlan, LogicalPlan> narrowed = new IdentityHashMap<>();
   private final Map<LogicalPlan, JsonNode> keys = new IdentityHashMap<>();
@@ -37,6 +39,8 @@ final class Rewrite {
   private final Map<Long, Integer> ranks = new HashMap<>();
 
   Rewrite(Bridge bridge, List<Scanned> relations, LogicalPlan plan, String decision) throws IOException {
+    this.bridge = bridge;
+    this.relations = relations;
     JsonNode all = JSON.readTree(decision);
     used = all.get("used").toString();
     List<Block> blocks = all.path("views").isEmpty() ? null : Block.in(plan);
@@ -124,7 +128,7 @@ final class Rewrite {
   }
 
   /** Numbers come as text: JSON's own would lose digits. */
-  private static LogicalPlan answered(Aggregate aggregate, JsonNode answer) {
+  private LogicalPlan answered(Aggregate aggregate, JsonNode answer) {
     JsonNode values = answer.get("values");
     List<NamedExpression> constants = new ArrayList<>();
     List<NamedExpression> wanted = Scala.list(aggregate.aggregateExpressions());
@@ -136,6 +140,10 @@ final class Rewrite {
     }
     OneRowRelation row = new OneRowRelation();
     row.setTagValue(Answered.SHOWN, answer.get("shown").asText());
+    ServedFiles served = ServedFiles.of(bridge, relations.get(answer.get("relation").asInt()), answer);
+    if (served != null) {
+      row.setTagValue(Answered.SERVED, served);
+    }
     return new Project(Scala.seq(constants), row);
   }
 

@@ -43,6 +43,8 @@ final class StandIn {
   private final Scanned original;
   private final JsonNode decision;
   private final LogicalRelation copy;
+  /** Data files whose rows come from the index; null if files of the table never change. */
+  final ServedFiles servedFiles;
   /** "id.field.field" of an extraction -> the flattened column. */
   private final Map<String, AttributeReference> flattened = new HashMap<>();
   private final List<AttributeReference> served = new ArrayList<>();
@@ -51,6 +53,7 @@ final class StandIn {
     this.bridge = bridge;
     this.original = original;
     this.decision = decision;
+    this.servedFiles = ServedFiles.of(bridge, original, decision);
     this.copy = copy();
   }
 
@@ -122,7 +125,7 @@ final class StandIn {
       buckets = Option.apply(new BucketSpec(decision.get("written").asInt(), Scala.seq(texts("bucket_by")), Scala.nothing()));
     }
     Content content = new Content(text("content"), runs, decision.get("buckets").asInt(), texts("order"), pair(),
-        original, announced(schema));
+        original, servedFiles, announced(schema));
     return original.replaced(over(content, schema, buckets), Scala.seq(attributes(schema)));
   }
 

@@ -7,6 +7,7 @@ import java.util.regex.Pattern;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkException;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -42,10 +43,14 @@ final class UnchangedFileReader extends scala.runtime.AbstractFunction1 implemen
     String fact = facts.get(file.toPath().toString());
     if (fact != null && isChanged(file, fact, configuration.value().value())) {
       // Neither a RuntimeException nor an IOException: with ignoreCorruptFiles Spark would skip the file.
-      throw UnchangedFileReader.<RuntimeException>unchecked(new SparkException(CODE + file.toPath() + CHANGED
-          + ", and an index names ranges of its bytes; make the DataFrame anew, or run REFRESH TABLE, and run the query again", null));
+      throw error(file.toPath(), ", and an index names ranges of its bytes");
     }
     return rows;
+  }
+
+  static RuntimeException error(Path path, String because) {
+    return UnchangedFileReader.<RuntimeException>unchecked(new SparkException(
+        CODE + path + CHANGED + because + "; make the DataFrame anew, or run REFRESH TABLE, and run the query again", null));
   }
 
   private static boolean isChanged(PartitionedFile file, String fact, Configuration configuration) {

@@ -4,7 +4,6 @@ import pyarrow.compute as pc
 
 from grebe.errors import SourceChanged
 from grebe.files import FileList, RegisteredFiles
-from grebe.formats.protocol import BYTE_SPAN
 from grebe.sources import Source, Version
 from grebe.sources.ends import with_ends
 from grebe.sources.plain import PlainSource
@@ -17,21 +16,20 @@ def files_now(source: Source, identity: str) -> FileList:
 
 
 def files_as_of(source: Source, recorded: RegisteredFiles, identity: str) -> FileList:
-    """Return the recorded files that are there unchanged. Raises `SourceChanged` if a text file among them was changed: people
-    append to text, and to leave such a file out would drop the rows that it had."""
+    """Return the recorded files that are there unchanged. Raises `SourceChanged` if one of them was changed: without it the answer
+    would lack rows that the table had then and that it may still have."""
     listed = files_now(source, identity)
     ids = recorded.ids_of(listed)
     there = ids.is_valid().to_numpy(zero_copy_only=False)
-    if source.format.locator == BYTE_SPAN:
-        others = listed.filter(~there).uris()
-        changed = others.filter(pc.is_in(others, value_set=recorded.files.uris()))
-        if len(changed):
-            raise SourceChanged(
-                f"{len(changed)} text files of {source.uri} were changed since the last refresh of all indexes, such as "
-                f"{changed[0].as_py()}; what they held then cannot be read any more. Refresh the indexes, or read the table as it "
-                "is now (consistency='current')",
-                detail="SNAPSHOT",
-            )
+    others = listed.filter(~there).uris()
+    changed = others.filter(pc.is_in(others, value_set=recorded.files.uris()))
+    if len(changed):
+        raise SourceChanged(
+            f"{len(changed)} files of {source.uri} were changed since the last refresh of all indexes, such as "
+            f"{changed[0].as_py()}; what they held then cannot be read any more. Refresh the indexes, or read the table as it "
+            "is now (consistency='current')",
+            detail="SNAPSHOT",
+        )
     return listed.filter(there)
 
 

@@ -15,9 +15,8 @@ from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.files import FileIds
-from grebe.formats import Column, Reading, format_named
+from grebe.formats import Column, Reading
 from grebe.formats.byte_cache import shared_cache
-from grebe.formats.protocol import BYTE_SPAN
 from grebe.formats.spark_types import type_json
 from grebe.indexes.view.definition import by_times, column_of
 from grebe.planner.choose import choose
@@ -269,9 +268,9 @@ class Planning:
                 f"{name}: as it is now; of a lake table the query names the version, here VERSION AS OF {seen.version}"
             )
             return replace(made, as_of=told)
-        if files["changed"] and format_named(reading.format).locator == BYTE_SPAN:
-            # What these held then is not to be had any more, and to leave them out would drop rows.
-            told = f"{name}: as it is now, for {files['changed']:,} of its text files changed since the last refresh of all indexes"
+        if files["changed"]:
+            # What these held then cannot be read any more, and to leave them out would drop rows.
+            told = f"{name}: as it is now, because {files['changed']:,} of its files changed since the last refresh of all indexes"
             return replace(made, as_of=told)
         if files["displaced"]:
             # No index ever held these rows with the values that they have now.

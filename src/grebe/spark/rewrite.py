@@ -22,12 +22,12 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
     narrowed: dict[int, dict[str, Any]] = {}
     for choice in decision.choices:
         if isinstance(choice, FromMetadata):
-            answers.append(_answer(choice, query.relations[choice.relation]))
+            answers.append(_answer(choice, query.relations[choice.relation], snapshots))
         elif isinstance(choice, FromView):
             views.append(_view(choice, query.relations[choice.relation], snapshots[choice.table]))
         elif isinstance(choice, Narrow):
             narrowed.setdefault(choice.relation, _whole(choice, query, snapshots)).update(
-                without=_ranges(choice.without), ranges=choice.parts
+                without=_ranges(choice.without), served=_ranges(choice.without), ranges=choice.parts
             )
         elif isinstance(choice, ByKeys):
             narrowed.setdefault(choice.relation, _whole(choice, query, snapshots)).update(keys=_keys(choice))
@@ -68,6 +68,7 @@ def _as_of(relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:
         "shown": scans.as_of(relation),
         "listed": _ranges(relation.listed),
         "without": "",
+        "served": "",
         "others": False,
         "ranges": {},
         "keys": None,
@@ -80,9 +81,15 @@ def _joined(ranges: str, relation: Relation) -> str:
     return f"{ranges},{more}" if ranges and more else ranges or more
 
 
-def _answer(choice: FromMetadata, relation: Relation) -> dict[str, Any]:
-    values = [None if value is None else str(value) for value in choice.values]
-    return {"relation": choice.relation, "values": values, "shown": scans.answered(choice, relation)}
+def _answer(choice: FromMetadata, relation: Relation, snapshots: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "relation": choice.relation,
+        "values": [None if value is None else str(value) for value in choice.values],
+        "shown": scans.answered(choice, relation),
+        "listed": _ranges(relation.listed),
+        "served": _ranges(relation.listed - (relation.beyond or NO_FILES)),
+        "snapshot": snapshots[relation.table or ""],
+    }
 
 
 def _whole(choice: Narrow | ByKeys, query: Query, snapshots: Mapping[str, str]) -> dict[str, Any]:
@@ -90,6 +97,7 @@ def _whole(choice: Narrow | ByKeys, query: Query, snapshots: Mapping[str, str]) 
         "relation": choice.relation,
         "listed": _ranges(query.relations[choice.relation].listed),
         "without": "",
+        "served": "",
         "others": True,
         "ranges": {},
         "keys": None,
@@ -141,6 +149,7 @@ def _stand_in(choice: StandIn, relation: Relation, snapshot: str) -> dict[str, A
         "listed": _ranges(relation.listed),
         # Read from the index, or not at all.
         "covered": _ranges((copy.covered - relation.deleted) | (relation.beyond or NO_FILES)),
+        "served": _ranges((copy.covered - relation.deleted) & relation.listed),
         "others": relation.beyond is None,
         "covered_share": 1.0 - choice.appended,
         "shown": scans.stand_in(choice),
