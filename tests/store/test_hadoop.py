@@ -17,6 +17,7 @@ from testbed.hdfs import HdfsServer
 from testbed.s3 import S3Server
 from testbed.spark import use_s3
 from testbed.tcp_proxy import tcp_proxy
+from tests.store.hdfs_tables import PARTITIONED, HdfsTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,7 +140,8 @@ def test_an_access_control_list_of_the_table_is_taken_over(spark: "SparkSession"
     table.put("part-0", b"x")
     table._client.set_permission(f"/{lake}/t/part-0", 0o640)
     table._client.set_permission(f"/{lake}/t", 0o750)
-    table._client.modify_acl_entries(f"/{lake}/t", [AclEntry("user", "access", "r-x", "alice")])
+    for path in (f"/{lake}/t", f"/{lake}/t/part-0"):
+        table._client.modify_acl_entries(path, [AclEntry("user", "access", "r-x", "alice")])
     store = hadoop_store(spark, hdfs_server.uri(f"{lake}/_grebe/t"))
     assert isinstance(store, HadoopStore)
     store.take_access_of(table.uri)
@@ -151,3 +153,64 @@ def test_an_access_control_list_of_the_table_is_taken_over(spark: "SparkSession"
     without.take_access_of(table.uri)
     without.put_if_absent("log/0", b"x")
     assert table._client.get_file_info(f"/{lake}/_grebe/u").permission & 0o777 == 0o700
+
+
+def prepared(spark: "SparkSession", table: HdfsTable) -> None:
+    store = hadoop_store(spark, table.uri("_grebe/t"))
+    assert isinstance(store, HadoopStore)
+    store.take_access_of(table.uri("t"))
+    store.put_if_absent(f"log/{SYSTEM.new_id()}", b"x")
+
+
+@pytest.mark.parametrize("what", PARTITIONED)
+def test_what_is_made_beside_a_table_is_closed_to_whom_a_partition_keeps_out(
+    spark: "SparkSession", hdfs_server: HdfsServer, what: str
+) -> None:
+    modes, expected = PARTITIONED[what]
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=0/hour=0/part-0")
+    table.write("t/day=1/hour=1/part-0", **modes)
+    prepared(spark, table)
+    assert table.mode("_grebe/t") == expected
+
+
+def test_a_partition_that_is_closed_later_closes_the_indexes(spark: "SparkSession", hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    for day in range(3):
+        table.write(f"t/day={day}/part-0")
+    prepared(spark, table)
+    assert table.mode("_grebe/t") == 0o755
+    table.chmod("t/day=1", 0o700)
+    prepared(spark, table)
+    assert table.mode("_grebe/t") == 0o700
+
+
+def test_an_access_control_list_that_a_partition_has_not_is_not_taken_over(
+    spark: "SparkSession", hdfs_server: HdfsServer
+) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=1/part-0", 0o640, t=0o750, day_1=0o750)
+    table.grant("t", "alice", "r-x")
+    prepared(spark, table)
+    assert table.mode("_grebe/t") == 0o700
+
+
+def test_a_list_that_the_folder_above_hands_down_gets_nobody_in(spark: "SparkSession", hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0", 0o640, t=0o750)
+    table.grant("", "carol", "r-x", "default")
+    prepared(spark, table)
+    entries = table.client.get_acl_status(f"/{table.lake}/_grebe/t").entries
+    assert [one.name for one in entries if one.scope == "access" and one.name] == []
+    assert table.mode("_grebe/t") == 0o750
+
+
+def test_the_folder_of_all_indexes_is_as_open_as_that_of_the_tables(
+    spark: "SparkSession", hdfs_server: HdfsServer
+) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0", 0o600)
+    table.chmod("", 0o1777)
+    prepared(spark, table)
+    assert table.client.get_file_info(f"/{table.lake}/_grebe").permission == 0o1777
+    assert table.mode("_grebe/t") == 0o700

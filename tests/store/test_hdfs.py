@@ -1,11 +1,14 @@
 """HDFS without a JVM: lost calls to the name node, drafts, permissions."""
 
 import contextlib
+import json
 import threading
 from collections.abc import Callable
 
 import pytest
+from click.testing import CliRunner
 
+from grebe.cli.main import main
 from grebe.clock import SYSTEM
 from grebe.errors import StoreRefused
 from grebe.store.hdfs import HdfsStore
@@ -14,6 +17,7 @@ from grebe.store.protocol import ObjectExists, ObjectMissing, OutcomeUnknown
 from testbed.hdfs import HdfsServer
 from testbed.recipes import StoreRecipe
 from testbed.tcp_proxy import tcp_proxy
+from tests.store.hdfs_tables import PARTITIONED, HdfsTable
 
 pytestmark = pytest.mark.xdist_group("hdfs")
 
@@ -157,3 +161,149 @@ def test_what_is_made_beside_a_table_is_closed_to_whoever_may_not_read_it(
         store.take_access_of(table.uri)
         write(store)
         assert store._client.get_file_info(f"/{lake}/_grebe/{name}").permission & 0o777 == expected
+
+
+def prepared(table: HdfsTable, name: str = "_grebe/t") -> HdfsStore:
+    store = HdfsStore(table.uri(name), {})
+    store.take_access_of(table.uri("t"))
+    store.put_if_absent(f"log/{SYSTEM.new_id()}", b"x")
+    return store
+
+
+@pytest.mark.parametrize("what", PARTITIONED)
+def test_what_is_made_beside_a_table_is_closed_to_whom_a_partition_keeps_out(
+    hdfs_server: HdfsServer, what: str
+) -> None:
+    modes, expected = PARTITIONED[what]
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=0/hour=0/part-0")
+    table.write("t/day=1/hour=1/part-0", **modes)
+    prepared(table)
+    assert table.mode("_grebe/t") == expected
+
+
+def test_nobody_reads_the_indexes_of_a_table_with_a_partition_that_they_may_not_read(
+    hdfs_server: HdfsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HdfsTable(hdfs_server)
+    for day in range(40):
+        table.write(f"t/day={day}/part-0")
+    path = prepared(table).uri
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody-else")
+    assert len(list(HdfsStore(path, {}).list("log"))) == 1
+    monkeypatch.undo()
+    table.chmod("t/day=29", 0o700)
+    prepared(table)
+    assert table.mode("_grebe/t") == 0o700
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody-else")
+    with pytest.raises(StoreRefused):
+        list(HdfsStore(path, {}).list("log"))
+
+
+def test_the_group_of_a_partition_is_not_that_of_the_table(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=1/part-0", 0o640, t=0o750, day_1=0o750)
+    table.chgrp("t/day=1", "payroll")
+    prepared(table)
+    assert table.mode("_grebe/t") == 0o700
+
+
+def test_the_group_of_the_table_is_taken_over(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=1/part-0", 0o640, t=0o750, day_1=0o750)
+    for path in ("t", "t/day=1", "t/day=1/part-0"):
+        table.chgrp(path, "analysts")
+    prepared(table)
+    made = table.client.get_file_info(f"/{table.lake}/_grebe/t")
+    assert (made.permission & 0o777, made.group) == (0o750, "analysts")
+
+
+def test_an_access_control_list_of_a_partition_closes_the_indexes(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=1/part-0", 0o640, t=0o750, day_1=0o700)
+    table.grant("t/day=1", "alice", "r-x")
+    assert table.mode("t/day=1") == 0o750  # of which the bits of the group are those of the list
+    prepared(table)
+    assert table.mode("_grebe/t") == 0o700
+
+
+def test_a_list_that_the_folder_above_hands_down_gets_nobody_in(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0", 0o640, t=0o750)
+    table.grant("", "carol", "r-x", "default")
+    prepared(table)
+    assert table.mode("_grebe/t") == 0o750
+    entries = table.client.get_acl_status(f"/{table.lake}/_grebe/t").entries
+    assert [one.name for one in entries if one.scope == "access" and one.name] == []
+
+
+def test_a_closed_folder_above_the_table_closes_indexes_elsewhere(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0")
+    store = HdfsStore(table.uri("elsewhere"), {})
+    table.write("closed/deep/t/part-0", closed=0o750)
+    store.take_access_of(table.uri("closed/deep/t"))
+    store.put_if_absent("log/0", b"x")
+    assert table.mode("elsewhere") == 0o750
+
+
+def test_a_folder_that_others_may_write_to_keeps_that(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0")
+    prepared(table)
+    table.chmod("_grebe/t", 0o775)
+    prepared(table)
+    assert table.mode("_grebe/t") == 0o775
+
+
+def test_a_folder_that_cannot_be_closed_is_named_in_the_log(
+    hdfs_server: HdfsServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0")
+    prepared(table)
+    table.chmod("_grebe/t/log", 0o777)
+    table.chmod("_grebe/t/.grebe-drafts", 0o777)
+    table.chmod("t/part-0", 0o640)
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody-else")
+    prepared(table)
+    assert "indexes_more_open_than_table" in caplog.text
+
+
+def test_the_doctor_compares_indexes_on_hdfs_with_their_table(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/day=1/part-0")
+    prepared(table)
+
+    def found() -> dict[str, str]:
+        ran = CliRunner().invoke(main, ["--json", "doctor", table.uri("t")])
+        return next(one for one in json.loads(ran.stdout) if one["check"] == "access")
+
+    assert found()["result"] == "ok"
+    assert table.uri("_grebe/t") in found()["found"]
+    table.chmod("t/day=1", 0o750)
+    assert found()["result"] == "wrong"
+    assert f"hdfs dfs -chmod o-rwx {table.uri('_grebe/t')}" in found()["advice"]
+    table.chmod("_grebe/t", 0o750)
+    assert found()["result"] == "ok"
+
+
+def test_the_doctor_says_what_it_may_not_look_at(hdfs_server: HdfsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0")
+    prepared(table)
+    table.chmod("_grebe/t", 0o700)
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody-else")
+    ran = CliRunner().invoke(main, ["--json", "doctor", table.uri("t")])
+    found = next(one for one in json.loads(ran.stdout) if one["check"] == "access")
+    assert found["result"] == "missing"
+    assert "NO_PERMISSION" in found["advice"]
+
+
+def test_the_folder_of_all_indexes_is_as_open_as_that_of_the_tables(hdfs_server: HdfsServer) -> None:
+    table = HdfsTable(hdfs_server)
+    table.write("t/part-0", 0o600)
+    table.chmod("", 0o1777)
+    prepared(table)
+    assert table.client.get_file_info(f"/{table.lake}/_grebe").permission == 0o1777
+    assert table.mode("_grebe/t") == 0o700

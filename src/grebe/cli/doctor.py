@@ -2,11 +2,9 @@
 
 import importlib.metadata
 import re
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
 import click
@@ -17,7 +15,8 @@ from grebe.errors import GrebeError
 from grebe.files import canonical_uri, path_given
 from grebe.log.location import beside
 from grebe.spark.java import find_java
-from grebe.store.local_access import too_open
+from grebe.store.access import ChecksAccess
+from grebe.store.children import children_of
 from grebe.store.opening import open_store
 from grebe.store.probe import probe
 
@@ -64,7 +63,7 @@ def doctor(context: click.Context, location: str | None) -> None:
     """Check what this machine has of what Grebe can use, and say what to do about the rest.
 
     With LOCATION, a folder or a URI, also whether indexes can be kept there: a small object is written and removed again. If it is
-    a table on a local disk, also whether its indexes are open to somebody who may not read the table.
+    a table on a local disk or HDFS, also whether its indexes are open to somebody who may not read the table.
     """
     output: Output = context.obj
     findings = [_python(), *_packages(), *_spark()]
@@ -151,18 +150,24 @@ def _access(location: str) -> Iterator[Finding]:
     """Look at the indexes beside a table."""
     try:
         table = canonical_uri(path_given(location))
+        store = open_store(beside(table))
     except GrebeError:
         return  # said above already
-    place = beside(table)
-    if not table.startswith("file://") or not Path(place.removeprefix("file://")).is_dir():
+    try:
+        there = bool(children_of(store))
+        check = store.access_check(table) if there and isinstance(store, ChecksAccess) else None
+    except GrebeError as problem:
+        yield Finding("access", "missing", f"{store.uri} could not be compared with its table", str(problem))
         return
-    folder = Path(place.removeprefix("file://"))
-    found = too_open(Path(table.removeprefix("file://")), folder)
-    if found:
-        told = f"{len(found)} folders or files of {folder} are open to others than the table is, such as {found[0]}"
-        yield Finding("access", "wrong", told, f"take it from them: chmod -R go-rwx {shlex.quote(str(folder))}")
-    else:
-        yield Finding("access", "ok", f"{folder}: no more open than the table")
+    if check is not None and check.too_open:
+        some = f"{len(check.too_open)} folders or files of {check.folder}"
+        told = f"{some} are open to others than the table is, such as {check.too_open[0]}"
+        yield Finding("access", "wrong", told, f"take it from them: {check.advice}")
+    elif check is not None:
+        yield Finding("access", "ok", f"{check.folder}: no more open than what was looked at of the table")
+    elif there:
+        told = f"{store.uri} is not compared with its table: policies of the store decide there"
+        yield Finding("access", "missing", told, "give this prefix the read policy of the table")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

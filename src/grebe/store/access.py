@@ -3,6 +3,7 @@
 A local disk and HDFS have owners, modes and access control lists; an object store has policies, which are the owner's to set.
 """
 
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from grebe.store.protocol import Store
@@ -20,6 +21,25 @@ class KeepsAccess(Protocol):
 
     def give_access(self, path: str) -> None:
         """Give what others wrote to a folder the access that it would have got from this store."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCheck:
+    """The folder of a table's indexes, compared with the table."""
+
+    folder: str
+    """What was looked at."""
+    too_open: tuple[str, ...]
+    """Folders and files that somebody gets at who may not read the table; a few of them if there are many."""
+    advice: str
+    """The command that takes it from them."""
+
+
+@runtime_checkable
+class ChecksAccess(Protocol):
+    def access_check(self, table: str) -> AccessCheck | None:
+        """Compare the folder of indexes that this store is with their table (a canonical URI); None where there are none."""
         ...
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused, Unsupported
 from grebe.files import canonical_uri
-from grebe.store.hadoop_access import LOOKED_AT, acl_spec, folder_mode, has_group, without_group
+from grebe.store.hadoop_access import prepare_root
 from grebe.store.local import LocalStore
+from grebe.store.name_node import JvmNameNode, class_names
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
 from grebe.store.protocol import (
     ObjectChanged,
@@ -97,13 +98,14 @@ class HadoopStore:
         self._with_parents = array(hadoop.Options.CreateOpts, hadoop.Options.CreateOpts.createParent())
         self._keep = array(hadoop.Options.Rename, hadoop.Options.Rename.NONE)
         self._overwrite = array(hadoop.Options.Rename, hadoop.Options.Rename.OVERWRITE)
-        self._permission = hadoop.permission
         self._table: str | None = None
+        self._prepared_for: str | None = None
         self._making = threading.Lock()
         with _Failures(uri):
             self._context = hadoop.FileContext.getFileContext(
                 hadoop.Path(self._base).toUri(), context._jsc.hadoopConfiguration()
             )
+        self._name_node = JvmNameNode(self._context, hadoop)
 
     @property
     def uri(self) -> str:
@@ -227,11 +229,12 @@ class HadoopStore:
         raise ObjectMissing(f"{self._uri}/{path} is a folder")
 
     def take_access_of(self, table: str) -> None:
-        """Let nobody below a folder that is made here who may not read the table at this canonical URI, if it lies here as well."""
+        """Let nobody below the root who may not read the table at this canonical URI, if it lies here as well."""
         scheme, _, rest = self._uri.partition("://")
         start = f"{scheme}://{rest.partition('/')[0]}/"
         if self._rename_is_safe and table.startswith(start):
-            self._table = self._base[: self._base.index("/", self._base.index("://") + 3) + 1] + table[len(start) :]
+            path = self._base[: self._base.index("/", self._base.index("://") + 3) + 1] + table[len(start) :]
+            self._table = None if path == self._prepared_for else path
 
     def make_folder(self, path: str) -> None:
         """Make a folder that others than this store will write to."""
@@ -244,36 +247,10 @@ class HadoopStore:
 
     def _make_root(self) -> None:
         with self._making:
-            if self._table is None:
-                return
-            root, table = self._path(self._base), self._path(self._table)
-            with _Failures(self._uri, writing=True):
-                util = self._context.util()
-                if not util.exists(root) and util.exists(table):
-                    self._make_closed(root, table)
-            self._table = None
-
-    def _make_closed(self, root: Any, table: Any) -> None:
-        from py4j.protocol import Py4JJavaError
-
-        of_table = self._context.getFileStatus(table)
-        listed = self._context.util().listStatus(table) if of_table.isDirectory() else [of_table]
-        files = [one for one in listed if one.isFile() and not one.getPath().getName().startswith((".", "_"))]
-        mode = folder_mode(_bits(of_table), map(_bits, files[:LOOKED_AT]))
-        self._context.mkdir(root, self._permission.FsPermission("700"), True)
-        try:
-            if self._context.getFileStatus(root).getGroup() != of_table.getGroup():
-                self._context.setOwner(root, None, of_table.getGroup())
-        except Py4JJavaError:  # none of the maker's groups
-            mode = without_group(mode)
-        try:
-            entries = [str(one.toString()) for one in self._context.getAclStatus(table).getEntries()]
-        except Py4JJavaError:  # a name node without access control lists
-            entries = []
-        if entries and has_group(mode):
-            self._context.setAcl(root, self._permission.AclEntry.parseAclSpec(acl_spec(mode, entries), True))
-        else:
-            self._context.setPermission(root, self._permission.FsPermission(f"{mode:o}"))
+            if self._table is not None:
+                with _Failures(self._uri, writing=True):
+                    prepare_root(self._name_node, self._base.rstrip("/"), self._table)
+            self._table, self._prepared_for = None, self._table or self._prepared_for
 
     def _walk(self, place: Any, path: str) -> Iterator[ObjectInfo]:
         try:
@@ -323,10 +300,6 @@ class HadoopStore:
         return _Failures(f"{self._uri}/{path}".rstrip("/"), writing=writing)
 
 
-def _bits(status: Any) -> int:
-    return int(status.getPermission().toShort())
-
-
 def _read(stream: Any, start: int, length: int) -> bytes:
     if length <= 0:
         return b""
@@ -348,7 +321,7 @@ class _Failures:
         from py4j.protocol import Py4JError, Py4JJavaError
 
         if isinstance(error, Py4JJavaError):
-            raise self._outcome(_class_names(error.java_exception)) from None
+            raise self._outcome(class_names(error.java_exception)) from None
         if isinstance(error, Py4JError):
             raise OutcomeUnknown(f"{self._where}: the JVM of the Spark session does not answer") from None
 
@@ -376,12 +349,3 @@ class _Failures:
                 detail="UNSUPPORTED",
             )
         return OutcomeUnknown(f"{self._where}: Hadoop reports {names}")
-
-
-def _class_names(exception: Any) -> str:
-    """Of the exception and of what caused it."""
-    names: list[str] = []
-    while exception is not None and len(names) < 5:
-        names.append(exception.getClass().getName())
-        exception = exception.getCause()
-    return ", ".join(names)

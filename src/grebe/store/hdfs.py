@@ -5,7 +5,6 @@ folder below the root, and then renamed: without overwriting for `put_if_absent`
 node. A crash leaves at most a draft, which no listing shows and no name refers to.
 """
 
-import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,9 @@ from typing import Any
 
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused
-from grebe.store.hadoop_access import LOOKED_AT, folder_mode, without_group
+from grebe.store.access import AccessCheck
+from grebe.store.hadoop_access import check_of_root, prepare_root
+from grebe.store.name_node import NativeNameNode
 from grebe.store.paths import DRAFT_FOLDER, checked, folder, is_draft
 from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, require_at_most
 from grebe.store.ranges import cut, spans
@@ -41,6 +42,7 @@ class HdfsStore:
         self._uri = uri
         self._base = f"/{path}/" if path else "/"
         self._table: str | None = None
+        self._prepared_for: str | None = None
         self._making = threading.Lock()
         try:
             self._client: Client = Client(f"{scheme}://{authority}", {**_PATIENCE, **options})
@@ -157,11 +159,22 @@ class HdfsStore:
         return ObjectInfo(path, status.length, status.modification_time)
 
     def take_access_of(self, table: str) -> None:
-        """Let nobody below a folder that is made here who may not read the table at this canonical URI, if it lies here as well."""
+        """Let nobody below the root who may not read the table at this canonical URI, if it lies here as well."""
+        path = self._path_of(table)
+        if path is not None and path != self._prepared_for:
+            self._table = path
+
+    def access_check(self, table: str) -> AccessCheck | None:
+        """Compare the root with the table at this canonical URI; None where one of both is not there, or the table is elsewhere."""
+        path = self._path_of(table)
+        with self._failures(""):
+            name_node = NativeNameNode(self._client)
+            return None if path is None else check_of_root(name_node, self._base.rstrip("/"), path, self._uri)
+
+    def _path_of(self, table: str) -> str | None:
         scheme, _, rest = self._uri.partition("://")
         start = f"{scheme}://{rest.partition('/')[0]}/"
-        if table.startswith(start):
-            self._table = table[len(start) - 1 :]
+        return table[len(start) - 1 :] if table.startswith(start) else None
 
     def make_folder(self, path: str) -> None:
         """Make a folder that others than this store will write to."""
@@ -174,33 +187,10 @@ class HdfsStore:
 
     def _make_root(self) -> None:
         with self._making:
-            if self._table is not None:
-                root = self._base.rstrip("/")
-                of_table = None if self._facts(root) else self._facts(self._table)
-                if root and of_table is not None:
-                    self._make_closed(root, self._table, of_table)
-                self._table = None
-
-    def _make_closed(self, root: str, table: str, of_table: Any) -> None:
-        listed = itertools.islice(self._client.list_status(table), 4 * LOOKED_AT)
-        names = ((one, one.path.rpartition("/")[2]) for one in listed)
-        files = [one for one, name in names if not one.isdir and not name.startswith((".", "_"))]
-        mode = folder_mode(of_table.permission, (one.permission for one in files[:LOOKED_AT]))
-        self._client.mkdirs(root, 0o700, create_parent=True)
-        try:
-            if self._client.get_file_info(root).group != of_table.group:
-                self._client.set_owner(root, group=of_table.group)
-            if self._client.get_acl_status(table).entries:
-                mode = without_group(mode)  # whom a list names is told apart through the JVM only
-        except (OSError, RuntimeError):  # none of the maker's groups, or a name node without access control lists
-            mode = without_group(mode)
-        self._client.set_permission(root, mode)
-
-    def _facts(self, place: str) -> Any:
-        try:
-            return self._client.get_file_info(place or "/")
-        except FileNotFoundError:
-            return None
+            root = self._base.rstrip("/")
+            if self._table is not None and root:
+                prepare_root(NativeNameNode(self._client), root, self._table)
+            self._table, self._prepared_for = None, self._table or self._prepared_for
 
     def _place(self, path: str) -> str:
         return self._base + checked(path)

@@ -11,6 +11,7 @@ through links (`follow_links`), since Spark reads them so; nothing is ever writt
 import contextlib
 import errno
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +20,8 @@ from pathlib import Path
 from grebe.clock import SYSTEM
 from grebe.errors import GrebeError, StoreRefused
 from grebe.store import local_folders
-from grebe.store.local_access import Access, access_of
+from grebe.store.access import AccessCheck
+from grebe.store.local_access import Access, access_of, too_open
 from grebe.store.local_folders import Folder
 from grebe.store.paths import DRAFT_SUFFIX, checked, folder, is_draft
 from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, require_at_most
@@ -168,6 +170,14 @@ class LocalStore:
                 local_folders.opened(self._root, checked(path).split("/"), to_list=True) as here,
             ):
                 _give(here, access)
+
+    def access_check(self, table: str) -> AccessCheck | None:
+        """Compare the root, and all that lies in it, with the table at this canonical URI; None where one of both is not there."""
+        if not table.startswith("file://") or not self._root.is_dir():
+            return None
+        found = too_open(Path(table.removeprefix("file://") or "/"), self._root)
+        advice = f"chmod -R go-rwx {shlex.quote(str(self._root))}"
+        return AccessCheck(str(self._root), tuple(map(str, found)), advice)
 
     def _to_give(self) -> Access | None:
         if self._access is None and self._table is not None:

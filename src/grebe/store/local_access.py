@@ -8,15 +8,38 @@ access instead.
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 from pathlib import Path
+
+from grebe.store.table_access import (
+    BOTH,
+    ENTER,
+    GROUP,
+    OTHER,
+    READ,
+    AclEntry,
+    Node,
+    closed,
+    closed_classes,
+    excess,
+    folder_of_file,
+    nodes_below,
+    spread,
+    without_group,
+)
 
 _ACL = "system.posix_acl_access"
 _DEFAULT_ACL = "system.posix_acl_default"
-_GROUP, _OTHER = 3, 0  # how far left their three bits are
-_LOOKED_AT = 64
-"""So many files of a table say what its files are like."""
+_ACL_ENTRY = struct.Struct("<HHI")
+"""Tag, bits and id; 4 bytes with a version stand before the first."""
+_USER, _OWNING_GROUP, _NAMED_GROUP, _OTHERS = 0x02, 0x04, 0x08, 0x20
+_MOST_FILES = 64
+"""So many files of one folder are looked at."""
+_MOST_SHOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +62,7 @@ class Rights:
             try:
                 os.fchown(handle, -1, self.group)
             except OSError:
-                mode, acls = _without(mode, _GROUP), {}
+                mode, acls = without_group(mode, had_acl=bool(acls)), {}
         # A default ACL of the folder above may have been inherited.
         for name in (_ACL, _DEFAULT_ACL):
             with contextlib.suppress(OSError, AttributeError):
@@ -49,7 +72,17 @@ class Rights:
             for name, value in acls.items():
                 os.setxattr(handle, name, value)
         except OSError:  # with an ACL the bits of the group are an upper bound, and not what the group itself may
-            os.fchmod(handle, _without(mode, _GROUP))
+            os.fchmod(handle, without_group(mode, had_acl=True))
+
+    def closed_to(self, who: int) -> "Rights":
+        # Without bits of the group nobody that an ACL names may do anything.
+        acls = {} if who == GROUP else {name: _closed_to_others(value) for name, value in self.acls.items()}
+        return replace(self, mode=closed(self.mode, [who]), acls=acls)
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalNode(Node):
+    rights: Rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +108,37 @@ class Access:
 def access_of(table: Path, place: Path) -> Access | None:
     """The access that files at `place` get, which are made from those of a table; None where the table cannot be looked at."""
     try:
-        top = table.stat()
-        is_file = not stat.S_ISDIR(top.st_mode)
+        top = _node(str(table), table.stat())
         beside = place.parent.parent == table.parent
         parents = _rights(table.parent.stat(), table.parent, 0o2775) if beside else None
-        folder = _rights(top, table, 0o666 if is_file else 0o2777)
-        if is_file:
-            readable = folder.mode & 0o444
-            files, folder = [folder], replace(folder, mode=folder.mode | readable >> 2, acls={})
-        else:
-            files = _files(table)
     except OSError:
         return None
+    if top.is_folder:
+        gate: Node = top
+        folder = top.rights
+    else:
+        # Whom an ACL of the file names is let through by the list of the files of the index.
+        gate = folder_of_file(replace(top, acl=()))
+        folder = replace(top.rights, mode=gate.mode, acls={})
+    tree, files = _LocalTree(), [] if top.is_folder else [top.rights]
+
+    def folders() -> Iterator[Node]:
+        yield from _above(table, place)
+        for one in nodes_below(tree, top) if top.is_folder else ():
+            if one.is_folder:
+                yield one
+            else:
+                files.append(one.rights)
+        for link in tree.links:
+            yield from _above(link, place)
+
+    shut = set(closed_classes(gate, folders()))
     file = _common(files) if files else replace(folder, mode=folder.mode & 0o666, acls={})
-    closed = _closed_above(table, place, folder.group)
-    for who in (_GROUP, _OTHER):
-        can_enter = folder.mode >> who & 0o1
-        can_read = file.mode >> who & 0o4
-        # An ACL names more than the group: its bits only say that somebody may.
-        if not (can_enter and can_read) or who in closed:
-            folder, file = _closed(folder, who), _closed(file, who)
+    shut |= {who for who in BOTH if not (folder.mode >> who & ENTER and file.mode >> who & READ)}
+    if GROUP in shut and (folder.acls or file.acls):
+        shut.add(OTHER)  # those whom an ACL names would be others without it
+    for who in shut:
+        folder, file = folder.closed_to(who), file.closed_to(who)
     return Access(
         replace(folder, mode=folder.mode | 0o700),
         replace(file, mode=file.mode & 0o666 | 0o600),
@@ -104,23 +148,45 @@ def access_of(table: Path, place: Path) -> Access | None:
 
 def too_open(table: Path, place: Path) -> list[Path]:
     """Return the folders and files at `place` that somebody gets at who may not read the table; a few of them if there are many."""
-    allowed = access_of(table, place)
-    if allowed is None or not place.is_dir():
+    access = access_of(table, place)
+    if access is None or not place.is_dir():
         return []
-    found: list[Path] = []
-    for who in (_GROUP, _OTHER):
-        for folder, names, files in os.walk(place):
-            mode = Path(folder).lstat().st_mode
-            if not mode >> who & 0o1:
+    folder, file = _allowed(access.folder, place), _allowed(access.file, place)
+    found: set[Path] = set()
+    for who in (GROUP, OTHER):
+        for path, names, files in os.walk(os.path.realpath(place)):
+            here = _look(path)
+            if here is None or not here.mode >> who & ENTER:
                 names.clear()  # nobody of them gets below
                 continue
-            if mode >> who & 0o7 & ~(allowed.folder.mode >> who):
-                found.append(Path(folder))
-            open_files = (Path(folder, name) for name in files if not allowed.file.mode >> who & 0o4)
-            found += [path for path in open_files if path.lstat().st_mode >> who & 0o4]
-            if len(found) > _LOOKED_AT:
+            if who in excess(here, folder):
+                found.add(Path(path))
+            looked = (_look(os.path.join(path, name)) for name in files)  # noqa: PTH118 - text, as os.walk has it
+            found |= {Path(one.path) for one in looked if one is not None and who in excess(one, file)}
+            if len(found) > _MOST_SHOWN:
                 break
-    return sorted(set(found))
+    return sorted(found)
+
+
+def _allowed(rights: Rights, place: Path) -> Node:
+    return Node(
+        str(place), False, rights.mode, str(rights.owner), str(rights.group), _entries(rights.acls.get(_ACL, b""))
+    )
+
+
+def _look(path: str) -> _LocalNode | None:
+    """Return what lies there, and for a link nothing: none of ours are links."""
+    with contextlib.suppress(OSError):
+        found = os.lstat(path)
+        return None if stat.S_ISLNK(found.st_mode) else _node(path, found)
+    return None
+
+
+def _node(path: str, found: os.stat_result) -> _LocalNode:
+    is_folder = stat.S_ISDIR(found.st_mode)
+    rights = _rights(found, path, 0o2777 if is_folder else 0o666)
+    acl = _entries(rights.acls.get(_ACL, b""))
+    return _LocalNode(path, is_folder, rights.mode, str(rights.owner), str(rights.group), acl, rights)
 
 
 def _rights(of: os.stat_result, path: Path | str, bits: int) -> Rights:
@@ -131,77 +197,60 @@ def _rights(of: os.stat_result, path: Path | str, bits: int) -> Rights:
     return Rights(of.st_mode & bits, of.st_uid, of.st_gid, acls)
 
 
-def _files(table: Path) -> list[Rights]:
-    """Of some files of the table, each as open as the folders on the way to it let it be."""
-    found: list[Rights] = []
-    for folder, mode in _folders(table):
+class _LocalTree:
+    """Folders as they are read through links; `links` are those that led elsewhere."""
+
+    def __init__(self) -> None:
+        self.links: list[Path] = []
+
+    def listing(self, folder: str, most: int) -> Sequence[_LocalNode]:
+        found = []
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for one in entries:
-                with contextlib.suppress(OSError):
-                    if one.is_file() and not one.name.startswith((".", "_")):
-                        here = _rights(one.stat(), one.path, 0o666)
-                        entered = (mode & 0o111) << 2 | (mode & 0o111) << 1
-                        found.append(replace(here, mode=here.mode & entered))
-                        if len(found) >= _LOOKED_AT:
-                            return found
-    return found
+            each = sorted(entries, key=lambda one: one.name)
+            folders = [one for one in each if one.is_dir()]
+            files = [one for one in each if one.is_file() and not one.name.startswith((".", "_"))]
+            for one in (*spread(folders, most), *spread(files, _MOST_FILES)):
+                with contextlib.suppress(OSError):  # gone since
+                    found.append(_node(one.path, one.stat()))
+                    if one.is_symlink():
+                        self.links.append(Path(one.path))
+        return found
 
-
-def _folders(table: Path) -> Iterator[tuple[str, int]]:
-    """The table's folder and those in it, as far as they need to be looked at, each with the bits that it and those above share."""
-    waiting = [(str(table), 0o777)]
-    for _ in range(_LOOKED_AT):
-        if not waiting:
-            return
-        folder, above = waiting.pop(0)
-        with contextlib.suppress(OSError):
-            mode = above & Path(folder).stat().st_mode
-            with os.scandir(folder) as entries:
-                below = sorted(one.path for one in entries if one.is_dir() and not one.name.startswith("."))
-            waiting += [(path, mode) for path in below[:_LOOKED_AT]]
-            yield folder, mode
+    def with_acl(self, node: _LocalNode) -> _LocalNode:
+        return node
 
 
 def _common(files: list[Rights]) -> Rights:
-    """What they all grant."""
+    """Return what they all grant."""
     first = files[0]
-    mode = first.mode
-    for one in files[1:]:
-        mode &= one.mode
+    mode = reduce(and_, (one.mode for one in files))
     if any((one.group, one.acls) != (first.group, first.acls) for one in files):
-        return replace(first, mode=_without(mode, _GROUP), acls={})
+        return replace(first, mode=without_group(mode, had_acl=any(one.acls for one in files)), acls={})
     return replace(first, mode=mode)
 
 
-def _closed(rights: Rights, who: int) -> Rights:
-    # Without bits of the group nobody that an ACL names may do anything.
-    acls = {} if who == _GROUP else {name: _closed_to_others(value) for name, value in rights.acls.items()}
-    return replace(rights, mode=_without(rights.mode, who), acls=acls)
+def _entries(acl: bytes) -> tuple[AclEntry, ...]:
+    """Return the entries of an ACL as it lies in the attribute."""
+    found = []
+    for at in range(4, len(acl) - _ACL_ENTRY.size + 1, _ACL_ENTRY.size):
+        tag, bits, identity = _ACL_ENTRY.unpack_from(acl, at)
+        if tag == _USER:
+            found.append(AclEntry("user", str(identity), bits))
+        elif tag in (_OWNING_GROUP, _NAMED_GROUP):
+            found.append(AclEntry("group", "" if tag == _OWNING_GROUP else str(identity), bits))
+    return tuple(found)
 
 
 def _closed_to_others(acl: bytes) -> bytes:
-    """An ACL as it lies in the attribute: a version of 4 bytes, then entries of tag (2), permissions (2) and id (4)."""
     entries = [acl[at : at + 8] for at in range(4, len(acl), 8)]
-    return acl[:4] + b"".join(one[:2] + b"\0\0" + one[4:] if one[:2] == b"\x20\0" else one for one in entries)
+    return acl[:4] + b"".join(one[:2] + b"\0\0" + one[4:] if one[0] == _OTHERS else one for one in entries)
 
 
-def _closed_above(table: Path, place: Path, group: int) -> set[int]:
-    """Who cannot get to the table, for a folder above it that is not above the place as well."""
-    closed: set[int] = set()
-    above = set(place.parents)
-    for folder in table.parents:
+def _above(table: Path, place: Path) -> Iterator[_LocalNode]:
+    """Yield the folders above a table that are not above the place as well, wherever links lead."""
+    above = set(Path(os.path.realpath(place)).parents)
+    for folder in Path(os.path.realpath(table)).parents:
         if folder in above:
             break
         with contextlib.suppress(OSError):
-            found = folder.stat()
-            if not found.st_mode & 0o001:
-                closed.add(_OTHER)
-                if found.st_gid != group:
-                    closed.add(_GROUP)
-            if found.st_gid == group and not found.st_mode & 0o010:
-                closed.add(_GROUP)
-    return closed
-
-
-def _without(mode: int, who: int) -> int:
-    return mode & ~(0o7 << who)
+            yield _node(str(folder), folder.stat())
