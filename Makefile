@@ -68,7 +68,7 @@ docs: $(READY) ## the documentation, into site/
 	$(PY) tools/reference.py
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 
-fuzz: $(READY) ## mutated bytes of every kind: make fuzz CASES=7000 (of each of 23 targets)
+fuzz: $(READY) ## mutated bytes of every kind: make fuzz CASES=7000 (of each of 25 targets)
 	$(PY) -m testbed.fuzz.run --cases $(CASES)
 
 soak: fetch ## the long forms of the tests

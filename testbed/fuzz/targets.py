@@ -23,6 +23,7 @@ from grebe.indexes.sieving.sieve import Sieve
 from grebe.log import codec
 from grebe.predicate.types import STRING
 from testbed.fuzz.data_targets import CsvBytes, JsonBytes, OrcBytes, PageMapBytes, ParquetBytes
+from testbed.fuzz.footer_targets import IcebergDeletes, ParquetFooter
 from testbed.fuzz.index_targets import (
     SpatialTree,
     StatisticsBytes,
@@ -214,6 +215,7 @@ TARGETS: dict[str, type[Target]] = {
     "separators": Separators,
     "page_maps": PageMapBytes,
     "parquet": ParquetBytes,
+    "parquet_footer": ParquetFooter,
     "orc": OrcBytes,
     "csv": CsvBytes,
     "json": JsonBytes,
@@ -224,6 +226,7 @@ TARGETS: dict[str, type[Target]] = {
     "statistics": StatisticsBytes,
     "delta": DeltaLog,
     "iceberg": IcebergMetadata,
+    "iceberg_deletes": IcebergDeletes,
     "damaged_lake": DamagedLake,
     "forged_index": ForgedIndex,
     "forged_log": ForgedLog,

@@ -6,7 +6,7 @@ from testbed.fuzz.run import run
 from testbed.fuzz.targets import TARGETS, TOGETHER, UNSEALED
 
 
-@pytest.mark.parametrize(("target", "cases"), [(TOGETHER, 280), *((one, 15) for one in UNSEALED)])
+@pytest.mark.parametrize(("target", "cases"), [(TOGETHER, 300), *((one, 15) for one in UNSEALED)])
 def test_mutated_bytes_crash_nothing_and_end_in_errors_of_ours(target: str, cases: int) -> None:
     summary = run(target, 1_000_000, cases)
     assert (summary.cases, summary.failures) == (cases, [])

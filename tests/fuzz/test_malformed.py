@@ -18,15 +18,21 @@ import pytest
 import grebe
 from grebe.advisor.workload import blocks, statistics
 from grebe.errors import CorruptIndex, CorruptLog, UnreadableFile
+from grebe.files import FileList, canonical_uri
 from grebe.files.untrusted import gunzip
 from grebe.formats import Column, DataFile, Reading, format_named
+from grebe.formats.parquet_file import open_parquet
+from grebe.formats.parquet_pages.structure import read_checked_footer
+from grebe.formats.parquet_statistics import footer_of
 from grebe.indexes.content.sealed import sealed
 from grebe.indexes.sieving.build import build
 from grebe.indexes.sieving.packing import pack, unpack
 from grebe.indexes.sieving.sieve import Sieve
 from grebe.log import codec
+from grebe.maintenance.facts import facts_of
+from grebe.store.local import LocalStore
 from grebe.store.memory import MemoryStore
-from testbed.fuzz.data_targets import OrcBytes
+from testbed.fuzz.data_targets import OrcBytes, ParquetBytes
 from testbed.fuzz.lake_format_targets import IcebergMetadata
 from testbed.fuzz.lakes import answers
 from testbed.fuzz.run import run
@@ -122,6 +128,30 @@ def test_forged_file_lists_do_not_reach_arrow(seeds: Seeds) -> None:
 def test_a_parquet_footer_that_makes_arrow_end_the_process_is_refused() -> None:
     summary = run("parquet", 423, 1)
     assert (dict(summary.counts), summary.failures) == ({"refused": 1}, [])
+
+
+@pytest.mark.parametrize("case", [100, 423, 790, 1449, 1589, 3059])
+def test_such_a_footer_is_refused_where_sizes_and_statistics_are_taken_from_it(seeds: Seeds, case: int) -> None:
+    data = ParquetBytes(seeds).case(case)
+    store = MemoryStore("data")
+    store.put("t/part", data)
+    file = DataFile(store, "t/part", len(data))
+    for use in (read_checked_footer, footer_of, open_parquet):
+        with pytest.raises(UnreadableFile):
+            use(file)
+    path = seeds.root / f"forged_{case}" / "part-0.parquet"
+    path.parent.mkdir()
+    path.write_bytes(data)
+    listed = FileList.build(canonical_uri(str(path.parent)), [path.name], [len(data)], [1])
+    reading = Reading.of("parquet", {}, [Column("id", "long")], "UTC", local_times=False)
+    assert not facts_of(listed, reading, LocalStore(path.parent)).measured
+
+
+@pytest.mark.parametrize("case", [58, 63, 360, 438])
+def test_statistics_that_make_arrow_end_the_process_are_not_trusted(case: int) -> None:
+    """They are shorter than their type."""
+    summary = run("parquet_footer", case, 1)
+    assert (dict(summary.counts), summary.failures) == ({"ok": 1}, [])
 
 
 @pytest.mark.parametrize("case", [3_006_723, 3_007_898])

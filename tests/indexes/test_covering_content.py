@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.errors import CorruptIndex
+from grebe.formats.parquet_file import open_parquet
 from grebe.indexes.content import bounds, parts
 from grebe.indexes.content.directory import NAME
 from grebe.indexes.covering.spec import Covering
 from grebe.indexes.kind import FILE_COLUMN, Layout
+from tests.formats.reading_back import data_file
 from tests.indexes.covering_lake import Index, counted, created, file_ids, index_of, log_of, write
 from tests.indexes.key_types import KEYS, keys_table, ordered, texts
 
@@ -68,7 +70,7 @@ def test_bounds_are_exact(kept: dict[str, Index], name: str) -> None:
     kind = dict(
         zip(["number", *KEYS], [f["type"] for f in json.loads(kept["by_number"].copy.schema)["fields"]], strict=False)
     )
-    found = bounds.bounds_of(pq.ParquetFile(file), name, kind[name])
+    found = bounds.bounds_of(open_parquet(data_file(file)), name, kind[name])
     column = pq.read_table(file, columns=[name])[0]
     values = [value for value in ordered(column.to_pylist()) if value is not None]
     low, high = (bounds.column_of([value], kind[name])[0].as_py() for value in (found.low, found.high))

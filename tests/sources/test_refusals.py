@@ -207,7 +207,7 @@ def test_deleted_rows_in_a_file_that_is_no_parquet_are_refused() -> None:
     with pytest.raises(
         Unsupported, match=r"lake/gone\.avro keeps deleted rows as .*AVRO; read the table in Spark"
     ) as no:
-        _positions(kept, "memory://lake/a.parquet", Request(("memory://lake",)), store)
+        _positions(kept, "memory://lake/a.parquet", 1, Request(("memory://lake",)), store)
     assert no.value.code == "UNSUPPORTED_DELETES"
 
 

@@ -16,19 +16,20 @@ import pyarrow.parquet as pq
 from grebe.errors import UnreadableFile, Unsupported
 from grebe.formats.calendars import has_ancient, is_old, refused
 from grebe.formats.options import OptionTable
+from grebe.formats.parquet_file import OpenedParquet, open_parquet, open_with, parse_metadata
 from grebe.formats.parquet_pages import (
     NO_PAGES,
+    Footer,
     MoreNeeded,
     PageMap,
     PageMaps,
     as_stored,
     pack_maps,
-    read_tail,
     want,
 )
 from grebe.formats.parquet_pages.kept_pages import kept_columns
 from grebe.formats.parquet_pages.stored_types import field_ids
-from grebe.formats.parquet_pages.structure import checked_footer, require_structure
+from grebe.formats.parquet_pages.structure import read_checked_footer
 from grebe.formats.protocol import (
     NO_MEMORY,
     ROW_NUMBER,
@@ -39,7 +40,6 @@ from grebe.formats.protocol import (
     wanted_columns,
     without_columns,
 )
-from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column, Reading, columns_of
 from grebe.formats.spark_types import spark_type, type_text
 from grebe.formats.unite import find_column, unite
@@ -49,6 +49,8 @@ _BATCH_ROWS = 64 * 1024
 # Of a row group, at most one row in so many is fetched by pages.
 _FEW_ROWS = 16
 _MOST_CHUNKS = 4000
+_OFFSET_INDEX = {4, 5}
+"""Fields of a column chunk: where it begins, and its length."""
 # A footer that Arrow has parsed takes so many times its bytes.
 _METADATA_BYTES = 8
 
@@ -66,17 +68,16 @@ class ParquetFormat:
     by_position = False
 
     def columns(self, file: DataFile, options: Mapping[str, str]) -> tuple[Column, ...]:
-        opened = _opened(file)
+        opened = open_parquet(file)
         metadata = opened.metadata.metadata or {}
-        if _SPARK_SCHEMA in metadata:
-            with arrow_errors(opened.raw, "Parquet"):
+        with opened.errors():
+            if _SPARK_SCHEMA in metadata:
                 return columns_of(json.loads(metadata[_SPARK_SCHEMA]))
-        with arrow_errors(opened.raw, "Parquet"):
-            return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened.parquet))
+            return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened))
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))
-        opened = _opened(file)
+        opened = open_parquet(file)
         wanted = wanted_columns(reading, names)
         row = 0
         for batch in _batches(opened, range(opened.metadata.num_row_groups), wanted):
@@ -102,7 +103,7 @@ class ParquetFormat:
         known = memory.recall(file, lambda: self.map_of(file), self.map_bytes)
         rows = locators.column(self.locator.fields[0]).to_numpy()
         found = self._found(file, known, rows, wanted, memory)
-        if has_ancient(found) and is_old(_opened(file).metadata.metadata):
+        if has_ancient(found) and is_old(open_parquet(file).metadata.metadata):
             raise refused(file.uri)
         return found
 
@@ -120,23 +121,20 @@ class ParquetFormat:
             except Unsupported as error:
                 if error.code != NO_PAGES:
                     raise
-        metadata = _opened(file).metadata if isinstance(known, PageMap) else known
+        metadata = open_parquet(file).metadata if isinstance(known, PageMap) else known
         return _by_groups(file, metadata, rows, wanted)
 
     def map_of(self, file: DataFile) -> "PageMap | pq.FileMetaData":
         """Its pages; the footer alone where those cannot be found without looking for them, or are too many to be kept."""
-        tail, start = read_tail(file)
-        footer = checked_footer(tail, start, file.uri)
-        with arrow_errors(RangeFile(file), "Parquet"):
-            metadata = pq.read_metadata(pa.BufferReader(tail))
-        if footer is None or not _has_pages(metadata):
-            return metadata
+        footer = read_checked_footer(file)
+        if not _has_pages(footer):
+            return parse_metadata(file, footer)
         try:
             return PageMap.from_footer(file, footer)
         except Unsupported as error:
             if error.code != NO_PAGES:
                 raise
-            return metadata
+            return parse_metadata(file, footer)
 
     def pack_maps(self, maps: Sequence[Any]) -> bytes:
         return pack_maps([one if isinstance(one, PageMap) else None for one in maps])
@@ -155,7 +153,7 @@ def _by_groups(
     groups, places = _groups_of(counts, rows, file)
     if not wanted:
         return pa.Table.from_batches([without_columns(len(places))])
-    batches = [unite(batch, wanted, file.uri) for batch in _batches(_opened(file, metadata), groups, wanted)]
+    batches = [unite(batch, wanted, file.uri) for batch in _batches(open_with(file, metadata), groups, wanted)]
     table = pa.Table.from_batches(batches, schema=pa.schema([column.arrow for column in wanted]))
     if table.num_rows != sum(counts[group] for group in groups):
         raise UnreadableFile(f"{file.uri} has other rows than its footer says", detail="ROWS")
@@ -183,12 +181,11 @@ def _no_such_row(file: DataFile, rows: int, number: int) -> Unsupported:
     return Unsupported(f"{file.uri} has {rows} rows, so none with number {number}", detail="LOCATOR")
 
 
-def _has_pages(metadata: pq.FileMetaData) -> bool:
+def _has_pages(footer: Footer) -> bool:
     """A page map is made in Python, chunk by chunk; without a page index finding the pages would cost more than it saves."""
-    groups, columns = range(metadata.num_row_groups), range(metadata.num_columns)
-    if len(groups) * len(columns) > _MOST_CHUNKS:
+    if len(footer.groups) * len(footer.schema.leaves) > _MOST_CHUNKS:
         return False
-    return all(metadata.row_group(group).column(column).has_offset_index for group in groups for column in columns)
+    return all(column.keys() >= _OFFSET_INDEX for group in footer.groups for column in group[1])
 
 
 def _pages_pay(pages: PageMap, rows: npt.NDArray[np.int64], file: DataFile) -> bool:
@@ -260,35 +257,15 @@ def _helper() -> ThreadPoolExecutor | None:
     return ThreadPoolExecutor(processors - 1, thread_name_prefix="grebe-pages") if processors > 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    parquet: pq.ParquetFile
-    raw: RangeFile
-
-    @property
-    def metadata(self) -> pq.FileMetaData:
-        return self.parquet.metadata
+def _schema(opened: OpenedParquet) -> pa.Schema:
+    schema = opened.parquet.schema
+    leaves = (schema.column(i) for i in range(len(schema)))
+    return as_stored(opened.parquet.schema_arrow, {leaf.path for leaf in leaves if leaf.physical_type == "INT96"})
 
 
-def _opened(file: DataFile, metadata: pq.FileMetaData | None = None) -> _Opened:
-    raw = RangeFile(file)
-    if metadata is None:
-        require_structure(raw)
-    with arrow_errors(raw, "Parquet"):
-        source = pa.PythonFile(raw, "r")
-        return _Opened(
-            pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True), raw
-        )
-
-
-def _schema(opened: pq.ParquetFile) -> pa.Schema:
-    leaves = (opened.schema.column(i) for i in range(len(opened.schema)))
-    return as_stored(opened.schema_arrow, {leaf.path for leaf in leaves if leaf.physical_type == "INT96"})
-
-
-def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    with arrow_errors(opened.raw, "Parquet"):
-        schema = _schema(opened.parquet)
+def _batches(opened: OpenedParquet, groups: Sequence[int], wanted: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    with opened.errors():
+        schema = _schema(opened)
     found = _in_file(wanted, schema.names, field_ids(opened.parquet.schema_arrow), opened.raw.file.uri)
     names = list(found.values())
     if not names:
@@ -298,7 +275,7 @@ def _batches(opened: _Opened, groups: Sequence[int], wanted: Sequence[Column]) -
     target = pa.schema([schema.field(name) for name in names])
     batches = opened.parquet.iter_batches(_BATCH_ROWS, row_groups=list(groups), columns=names)
     while True:
-        with arrow_errors(opened.raw, "Parquet"):
+        with opened.errors():
             batch = next(batches, None)
             if batch is None:
                 return

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from grebe.formats.calendars import is_old
+from grebe.formats.parquet_file import CheckedParquet, open_parquet
+from grebe.formats.parquet_pages.schema import BOOLEAN, INT32, INT64
 from grebe.formats.parquet_pages.stored_types import field_ids
 from grebe.formats.protocol import DataFile
-from grebe.formats.range_file import RangeFile, arrow_errors
 from grebe.formats.reading import Column
 from grebe.formats.unite import find_column
 
-_NUMBERS = ("INT32", "INT64", "BOOLEAN")
+_NUMBERS = (INT32, INT64, BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +34,31 @@ class Statistics:
 class Footer:
     """Of a file: how many rows it has, and what it says of columns."""
 
-    metadata: pq.FileMetaData
+    opened: CheckedParquet
     schema: pa.Schema
 
     @property
     def rows(self) -> int:
-        return int(self.metadata.num_rows)
+        return self.opened.footer.rows
 
     def statistics(self, column: Column) -> Statistics | None:
         """None where they cannot be trusted, or the column is stored otherwise than it is read."""
+        with self.opened.errors():
+            return self._statistics(column)
+
+    def _statistics(self, column: Column) -> Statistics | None:
         names = self.schema.names
         name = find_column(column, names, field_ids(self.schema), "the file") if _told_apart(column) else column.name
         stored = self.schema.field(name).type if name in names else None
         if stored != column.arrow.type or names.count(name) != 1:
             return None
-        number = [self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)].index(name)
-        shape = self.metadata.schema.column(number)
+        leaves = self.opened.footer.schema.leaves
+        number = next((number for number, leaf in enumerate(leaves) if leaf.path == (str(name).encode(),)), None)
         dated = pa.types.is_temporal(stored)
-        if shape.physical_type not in _NUMBERS or shape.max_repetition_level or (dated and self._other_calendar):
+        if number is None or leaves[number].physical not in _NUMBERS or (dated and self._other_calendar):
             return None
-        groups = [self.metadata.row_group(i).column(number).statistics for i in range(self.metadata.num_row_groups)]
-        if any(group is None or not group.has_null_count for group in groups):
+        groups = None if leaves[number].max_repetition else self.opened.statistics(number)
+        if groups is None:
             return None
         valued = [group for group in groups if group.num_values]
         if any(not group.has_min_max for group in valued):
@@ -66,7 +70,7 @@ class Footer:
 
     @property
     def _other_calendar(self) -> bool:
-        return is_old(self.metadata.metadata)
+        return is_old(self.opened.metadata.metadata)
 
 
 def _told_apart(column: Column) -> bool:
@@ -75,7 +79,6 @@ def _told_apart(column: Column) -> bool:
 
 
 def footer_of(file: DataFile) -> Footer:
-    raw = RangeFile(file)
-    with arrow_errors(raw, "Parquet"):
-        opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
-        return Footer(opened.metadata, opened.schema_arrow)
+    opened = open_parquet(file)
+    with opened.errors():
+        return Footer(opened, opened.parquet.schema_arrow)

@@ -45,15 +45,27 @@ class RangeFile(io.RawIOBase):
         try:
             if start < self._tail_start:
                 return self.file.read(start, size)
-            if self._tail is None:
-                self._tail = self.file.read(self._tail_start, _TAIL_BYTES)
+            tail = self._read_tail()
         except GrebeError as error:
             self.failure = self.failure or error
             raise
-        return self._tail[start - self._tail_start : start - self._tail_start + size]
+        return tail[start - self._tail_start : start - self._tail_start + size]
 
     def readall(self) -> bytes:
         return self.read()
+
+    def keep_tail(self, length: int) -> bytes:
+        """Return so many bytes of the end of the file, or some more, and keep them for reads to come. Each is read once."""
+        tail, start = self._read_tail(), max(0, self.file.size - length)
+        if start < self._tail_start:
+            tail = self._tail = self.file.read(start, self._tail_start - start) + tail
+            self._tail_start = start
+        return tail
+
+    def _read_tail(self) -> bytes:
+        if self._tail is None:
+            self._tail = self.file.read(self._tail_start, _TAIL_BYTES)
+        return self._tail
 
 
 @contextlib.contextmanager

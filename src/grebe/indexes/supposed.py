@@ -242,9 +242,11 @@ def _sizes(table: pa.Table, order: Numbers | None, **options: Any) -> list[float
     if not table.num_rows:
         return [0.0] * table.num_columns
     laid = table if order is None else table.take(pa.array(order))
-    sink = pa.BufferOutputStream()
-    pq.write_table(laid, sink, compression="zstd", write_statistics=False, **options)
-    footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    written: list[pq.FileMetaData] = []
+    pq.write_table(
+        laid, pa.MockOutputStream(), compression="zstd", write_statistics=False, metadata_collector=written, **options
+    )
+    (footer,) = written
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     return [
         float(sum(group.column(place).total_compressed_size for group in groups)) for place in range(table.num_columns)

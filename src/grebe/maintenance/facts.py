@@ -6,22 +6,24 @@ Only layouts hang on it, never answers: a wrong guess makes buckets larger or sm
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from grebe.errors import GrebeError
 from grebe.files import FileList
 from grebe.formats import DataFile, Reading
-from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.formats.parquet_pages import Footer, naming
+from grebe.formats.parquet_pages.chunk import LZ4, LZ4_RAW, SNAPPY, UNCOMPRESSED
+from grebe.formats.parquet_pages.structure import read_checked_footer
 from grebe.formats.spark_types import TypeJson, type_json
 from grebe.indexes.kind import FILE_COLUMN, Facts
 from grebe.predicate.tree import Path
 from grebe.store.protocol import Store
 
 _LOOKED_AT = 8
+_META, _CODEC, _SIZE = 3, 4, 7
+"""Fields of a column chunk: what it says of itself, and of that its codec and its size."""
 _LINEAGE_BYTES = 0.5
 # What zstd makes of a column that was compressed otherwise.
-_SHRINKS = {"SNAPPY": 0.75, "LZ4": 0.75, "LZ4_RAW": 0.75, "UNCOMPRESSED": 0.4}
+_SHRINKS = {UNCOMPRESSED: 0.4, SNAPPY: 0.75, LZ4: 0.75, LZ4_RAW: 0.75}
 # Bytes of a value in Parquet with zstd, and written as text.
 _WIDTHS = {"boolean": (0.2, 5), "byte": (1, 3), "short": (1.5, 4), "integer": (2.5, 6), "long": (3, 8), "float": (3, 8)}
 _WIDTHS |= {"double": (5, 10), "date": (1.5, 10), "timestamp": (4, 20), "timestamp_ntz": (4, 20), "decimal": (3, 8)}
@@ -34,7 +36,7 @@ def facts_of(files: FileList, reading: Reading, store: Store) -> Facts:
     if len(files) == 0:
         return Facts(0)
     try:
-        return _from_footers(files, reading, store) if reading.format == "parquet" else _guessed(files, reading)
+        return _from_footers(files, store) if reading.format == "parquet" else _guessed(files, reading)
     except GrebeError:  # encrypted, or beyond our reach: Spark may read it all the same
         return _guessed(files, reading)
 
@@ -49,38 +51,31 @@ def data_files(files: FileList, store: Store) -> list[DataFile]:
     ]
 
 
-def footer(file: DataFile) -> pq.FileMetaData:
-    raw = RangeFile(file)
-    with arrow_errors(raw, "Parquet"):
-        return pq.read_metadata(pa.PythonFile(raw, "r"))
-
-
 def spread_over(count: int, most: int) -> np.ndarray:
     """So many places, evenly over all."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 
-def _from_footers(files: FileList, reading: Reading, store: Store) -> Facts:
+def _from_footers(files: FileList, store: Store) -> Facts:
     some = files.take(spread_over(len(files), _LOOKED_AT))
     rows, read, widths = 0, 0, dict[Path, float]()
     for file in data_files(some, store):
-        metadata = footer(file)
-        rows, read = rows + metadata.num_rows, read + file.size
-        for leaf, size in _leaves(metadata, reading):
+        footer = read_checked_footer(file)
+        rows, read = rows + footer.rows, read + file.size
+        for leaf, size in leaf_sizes(file, footer):
             widths[leaf] = widths.get(leaf, 0.0) + size
     each = {leaf: size / max(1, rows) for leaf, size in widths.items()}
     return Facts(round(rows * files.total_bytes / max(1, read)), {**each, (FILE_COLUMN,): _LINEAGE_BYTES}, True)
 
 
-def _leaves(metadata: pq.FileMetaData, reading: Reading) -> Iterator[tuple[Path, float]]:
-    names = [column.name for column in reading.columns]
-    for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
-        for chunk in (group.column(i) for i in range(group.num_columns)):
-            path = chunk.path_in_schema
-            top = next((n for n in names if path == n or path.startswith(f"{n}.")), path)
-            below = path[len(top) + 1 :]
-            leaf = (top, *(below.split(".") if below else ()))
-            yield leaf, chunk.total_compressed_size * _SHRINKS.get(chunk.compression, 1.0)
+def leaf_sizes(file: DataFile, footer: Footer) -> Iterator[tuple[Path, float]]:
+    """Bytes of each column chunk. An encrypted one does not say, which is an error as for a damaged one."""
+    with naming(file.uri):
+        for group in footer.groups:
+            for leaf, column in zip(footer.schema.leaves, group[1], strict=True):
+                meta = column[_META]
+                path = tuple(name.decode() for name in leaf.path)
+                yield path, meta[_SIZE] * _SHRINKS.get(meta[_CODEC], 1.0)
 
 
 def _guessed(files: FileList, reading: Reading) -> Facts:

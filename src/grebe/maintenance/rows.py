@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from grebe.errors import CorruptIndex, Unsupported
 from grebe.files import FileIds, FileList
+from grebe.formats.parquet_pages import read_row_count
 from grebe.formats.spark_types import type_text
 from grebe.indexes.classic import functions
 from grebe.indexes.kind import FILE_COLUMN, ROW_COLUMN, Facts, FileFold, LocatedRows, locator_columns
 from grebe.indexes.view.definition import Base
 from grebe.log.entry import NO_FILES
-from grebe.maintenance.facts import data_files, facts_of, footer, spread_over
+from grebe.maintenance.facts import data_files, facts_of, spread_over
 from grebe.maintenance.folding import folded
 from grebe.maintenance.located import Kept, located_rows
 from grebe.maintenance.runs import Older
@@ -143,7 +144,7 @@ class TableRows:
 
     def _sum(self) -> int:
         with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-            return sum(pool.map(lambda file: footer(file).num_rows, data_files(self._files, self._store)))
+            return sum(pool.map(read_row_count, data_files(self._files, self._store)))
 
     def __enter__(self) -> Self:
         return self

@@ -14,13 +14,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from grebe.errors import GrebeError, UnreadableFile, Unsupported
 from grebe.files import canonical_uri
-from grebe.files.untrusted import MOST_BYTES, decoding, validated
+from grebe.files.untrusted import MOST_BYTES, decoding
+from grebe.formats.parquet_file import parse_table
 from grebe.formats.parquet_pages import read_footer
-from grebe.formats.parquet_pages.structure import check_whole
 from grebe.formats.protocol import DataFile
 from grebe.sources.delta_log import CHECKPOINT, COMMIT
 from grebe.sources.marks import MARKS
@@ -160,8 +159,7 @@ def _columns(store: Store, file: ObjectInfo, wanted: Collection[str]) -> list[tu
         return []
     data = store.get(file.path, MOST_BYTES)
     with decoding(lambda why: _unreadable(store, file.path, why)):
-        check_whole(data, {tuple(one.encode().split(b".")) for one in present})
-        table = validated(pq.ParquetFile(pa.BufferReader(data)).read(columns=present)).flatten()
+        table = parse_table(data, present).flatten()
         while any(pa.types.is_struct(one.type) for one in table.schema):
             table = table.flatten()
         columns = [table.column(one).to_pylist() if one in present else [None] * len(table) for one in wanted]

@@ -5,24 +5,22 @@ A path without a catalog means the newest metadata file below it. Columns are fo
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from grebe.errors import TableNotFound, UnreadableFile, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.files.untrusted import decoding, gunzip
 from grebe.sources.avro_decoder import checked_decoder
+from grebe.sources.iceberg_deletes import positions_in_parquet, positions_in_puffin
 from grebe.sources.iceberg_io import file_io, located
 from grebe.sources.iceberg_schema import iceberg_columns, stored_fields
 from grebe.sources.lake import (
@@ -55,6 +53,14 @@ _GZIP = b"\x1f\x8b"
 """How gzip begins, and no JSON."""
 
 
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """Of one data file: how many rows it has, and the files that say which of them were deleted."""
+
+    rows: int
+    files: "tuple[IcebergFile, ...]"
+
+
 @dataclass(frozen=True)
 class IcebergSource(LakeVersion):
     given: str = field(repr=False, kw_only=True)
@@ -82,7 +88,7 @@ class IcebergSource(LakeVersion):
         return sorted(found, key=lambda one: self.listed.by_uri[canonical_uri(one.file_path)])
 
     @cached_property
-    def _deletes(self) -> "dict[str, Sequence[IcebergFile]]":
+    def _deletes(self) -> "dict[str, Deletes]":
         """By the URI of a data file what is kept of rows deleted from it. Raises `Unsupported` for deletes by value."""
         from pyiceberg.manifest import ManifestContent
         from pyiceberg.table import DataScan
@@ -99,12 +105,16 @@ class IcebergSource(LakeVersion):
                 "table in Spark, or let Iceberg rewrite its files first",
                 detail="EQUALITY_DELETES",
             ) from error
-        return {canonical_uri(task.file.file_path): tuple(task.delete_files) for task in tasks if task.delete_files}
+        return {
+            canonical_uri(task.file.file_path): Deletes(task.file.record_count, tuple(task.delete_files))
+            for task in tasks
+            if task.delete_files
+        }
 
-    def _rows_deleted(self, told: "tuple[str, Sequence[IcebergFile]]") -> Numbers:
-        uri, kept = told
+    def _rows_deleted(self, told: "tuple[str, Deletes]") -> Numbers:
+        uri, deletes = told
         with _decoding(self.uri, self.request):
-            found = [_positions(one, uri, self.request, self.store) for one in kept]
+            found = [_positions(one, uri, deletes.rows, self.request, self.store) for one in deletes.files]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
 
@@ -277,29 +287,26 @@ def _files(snapshot: "Snapshot", request: Request, store: Store) -> "list[Iceber
     return files
 
 
-def _positions(kept: "IcebergFile", uri: str, request: Request, store: Store) -> Numbers:
-    """Of rows of the data file at this URI."""
+def _positions(kept: "IcebergFile", uri: str, rows: int, request: Request, store: Store) -> Numbers:
+    """Of rows of the data file at this URI, which has so many."""
     from pyiceberg.manifest import FileFormat
-    from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
-    from pyiceberg.table.puffin import PuffinFile
 
     with file_io(request, store).new_input(kept.file_path).open() as stream:
         data = stream.read()
-    if kept.file_format == FileFormat.PUFFIN:
-        vectors = deletion_vectors_from_puffin_file(PuffinFile(data))
-        found: list[Any] = [one.to_vector() for one in vectors if canonical_uri(one.referenced_data_file) == uri]
-        return np.concatenate([one.to_numpy() for one in found]).astype(np.int64) if found else np.empty(0, np.int64)
-    if kept.file_format != FileFormat.PARQUET:
-        raise Unsupported(
-            f"{kept.file_path} keeps deleted rows as {kept.file_format}; read the table in Spark, or let Iceberg rewrite its files "
-            "first",
-            detail="DELETES",
-        )
-    table = pq.read_table(pa.BufferReader(data), columns=["file_path", "pos"])
-    paths = table.column("file_path").unique().to_pylist()
-    own = pa.array([path for path in paths if canonical_uri(path) == uri], pa.string())
-    numbers = table.filter(pc.is_in(table.column("file_path").cast(pa.string()), value_set=own)).column("pos")
-    return np.asarray(numbers.to_numpy(), np.int64)
+    with decoding(lambda why: _damaged(kept, why)):
+        if kept.file_format == FileFormat.PUFFIN:
+            return positions_in_puffin(data, uri, rows)
+        if kept.file_format == FileFormat.PARQUET:
+            return positions_in_parquet(data, uri)
+    raise Unsupported(
+        f"{kept.file_path} keeps deleted rows as {kept.file_format}; read the table in Spark, or let Iceberg rewrite its files "
+        "first",
+        detail="DELETES",
+    )
+
+
+def _damaged(kept: "IcebergFile", why: str) -> UnreadableFile:
+    return UnreadableFile(f"{kept.file_path}, which keeps deleted rows, cannot be read ({why})", detail="ICEBERG")
 
 
 KIND = LakeKind("Iceberg", _opened)

@@ -6,12 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from grebe.errors import GrebeError
 from grebe.files import FileList
 from grebe.formats import DataFile, Reading
-from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.formats.parquet_file import open_parquet
 from grebe.indexes.kind import FILE_COLUMN
 from grebe.indexes.supposed import Groups, Sample
 from grebe.indexes.view.build import rows_of
@@ -60,12 +59,12 @@ def _from_parquet(
 
     def read(number: int) -> tuple[pa.Table, int]:
         chance = np.random.default_rng(_SEED + number)
-        raw = RangeFile(some[number])
-        with arrow_errors(raw, "Parquet"):
-            opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
-            if not opened.num_row_groups:
+        opened = open_parquet(some[number])
+        with opened.errors():
+            groups = opened.metadata.num_row_groups
+            if not groups:
                 return whole, 0
-            found = opened.read_row_group(int(chance.integers(opened.num_row_groups)), columns=names)
+            found = opened.parquet.read_row_group(int(chance.integers(groups)), columns=names)
         read_as = pa.schema([field for field in whole.schema if field.name != FILE_COLUMN])
         # Cast first: of some types that a file may say it has nothing can be taken.
         kept = found.select(names).cast(read_as).take(np.sort(chance.permutation(found.num_rows)[:most]))

@@ -8,7 +8,7 @@ are there; `group_span` and `decode_group` do the same for a whole row group; `b
 from grebe.formats.parquet_pages.bloom import BloomFilters, bloom_spans, hashes_of
 from grebe.formats.parquet_pages.dictionary import Dictionaries, Dictionary
 from grebe.formats.parquet_pages.failures import NO_PAGES, naming
-from grebe.formats.parquet_pages.footer import Footer, parse_footer, read_footer, read_tail, tail_length
+from grebe.formats.parquet_pages.footer import Footer, parse_footer, read_footer, read_row_count, tail_length
 from grebe.formats.parquet_pages.groups import decode_group, group_span
 from grebe.formats.parquet_pages.page_map import PageMap
 from grebe.formats.parquet_pages.page_maps import MapDirectory, PageMaps, pack_maps
@@ -37,7 +37,7 @@ __all__ = [
     "pack_maps",
     "parse_footer",
     "read_footer",
-    "read_tail",
+    "read_row_count",
     "tail_length",
     "want",
 ]

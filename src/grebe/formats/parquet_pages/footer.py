@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 
 from grebe.formats.parquet_pages.failures import Damaged, NoPages, naming
 from grebe.formats.parquet_pages.schema import FileSchema, pack_schema, schema_of
-from grebe.formats.parquet_pages.thrift import Spans, Struct, read_struct
+from grebe.formats.parquet_pages.thrift import STRUCTS, Spans, Struct, read_field, read_struct, require_kinds
 from grebe.formats.protocol import DataFile
 
 # One request for this much spares most files a second one.
 TAIL_BYTES = 64 * 1024
 _ENDING = 8
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+_ROWS = 3
+_LISTS = dict.fromkeys((2, 4, 5, 7), (STRUCTS,))
+"""Of the schema's elements, row groups, pairs of texts and orders of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,18 @@ def read_footer(file: DataFile, tail_bytes: int = TAIL_BYTES) -> Footer:
         return parse_footer(tail, start)
 
 
+def read_row_count(file: DataFile) -> int:
+    """Return the number of rows that the footer states, without reading what it says of row groups."""
+    tail, _ = read_tail(file)
+    with naming(file.uri):
+        if tail[-4:] == _ENCRYPTED:
+            raise Damaged("its footer is encrypted")
+        rows = read_field(tail, len(tail) - _ENDING - footer_length(tail), _ROWS)
+        if not isinstance(rows, int) or rows < 0:
+            raise Damaged("it says of no number how many rows it has")
+        return rows
+
+
 def parse_footer(tail: bytes, tail_start: int) -> Footer:
     """From the end of a file, that holds all of the footer."""
     if tail[-4:] == _ENCRYPTED:
@@ -72,6 +87,7 @@ def parse_footer(tail: bytes, tail_start: int) -> Footer:
     data = tail[place:-_ENDING]
     spans: Spans = {}
     meta, _ = read_struct(data, 0, spans)
+    require_kinds(meta, _LISTS)
     start, stop = spans[2]
     schema = schema_of(pack_schema(data[start:stop], meta.get(6, b""), meta.get(5, ())))
     groups = tuple(meta[4])

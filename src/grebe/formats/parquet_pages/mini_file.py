@@ -109,6 +109,11 @@ def decode(data: bytes) -> pa.Table:
     return file.read_row_group(0, use_threads=False)
 
 
+def arrow_schema(frame: Frame) -> pa.Schema:
+    """The schema that Arrow makes of the columns of a frame."""
+    return pq.ParquetFile(pa.BufferReader(frame.around((), (), 0)), coerce_int96_timestamp_unit="us").schema_arrow
+
+
 def decode_values(leaf: Leaf, encoding: int, count: int, section: bytes | memoryview) -> pa.Array:
     """The first `count` values of a page's section of values, as Arrow's type for the physical one."""
     header = data_page_header(count, encoding, len(section))

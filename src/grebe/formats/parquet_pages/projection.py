@@ -6,14 +6,13 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from grebe.formats.parquet_pages import levels
 from grebe.formats.parquet_pages.chunk import UNCOMPRESSED
 from grebe.formats.parquet_pages.columns import Builder, builder_of
 from grebe.formats.parquet_pages.failures import NoPages
 from grebe.formats.parquet_pages.headers import PLAIN
-from grebe.formats.parquet_pages.mini_file import Frame, PlacedChunk, data_page_header, decode, frame_of
+from grebe.formats.parquet_pages.mini_file import Frame, PlacedChunk, arrow_schema, data_page_header, decode, frame_of
 from grebe.formats.parquet_pages.picked import Picked
 from grebe.formats.parquet_pages.schema import BOOLEAN, INT96, FileSchema, Leaf
 from grebe.formats.parquet_pages.stored_types import as_stored
@@ -111,5 +110,4 @@ def _number(schema: FileSchema, name: str) -> int:
 
 def _arrow_schema(schema: FileSchema, frame: Frame) -> pa.Schema:
     int96 = {b".".join(leaf.path).decode() for leaf in schema.leaves if leaf.physical == INT96}
-    file = pq.ParquetFile(pa.BufferReader(frame.around((), (), 0)), coerce_int96_timestamp_unit="us")
-    return as_stored(file.schema_arrow, int96)
+    return as_stored(arrow_schema(frame), int96)

@@ -5,7 +5,7 @@ Damage shows as IndexError, ValueError or RecursionError; whoever knows the file
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,9 +15,26 @@ import numpy.typing as npt
 Struct = dict[int, Any]
 Spans = dict[int, tuple[int, int]]
 
-INTEGERS, BINARIES, STRUCTS = 5, 8, 12
+INTEGERS, LONGS, BINARIES, STRUCTS = 5, 6, 8, 12
 STOP = b"\0"
 _MOST_BITS = 64
+_MOST_FIELDS = 1 << 15
+
+
+class Items(list[Any]):
+    """A list with the kind that its head states for all its items."""
+
+    __slots__ = ("kind",)
+    kind: int
+
+
+def require_kinds(fields: Struct, kinds: Mapping[int, Collection[int]]) -> None:
+    """Raise `ValueError` where a list has items of another kind than these, by the number of its field. Other readers of such bytes
+    take the items for what they should be, whatever the head of the list states, and lose their way."""
+    for number, expected in kinds.items():
+        items = fields.get(number)
+        if items and isinstance(items, Items) and items.kind not in expected:
+            raise ValueError(f"a list of items of kind {items.kind}")
 
 
 def varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
@@ -32,6 +49,8 @@ def varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
         byte = data[place]
         place += 1
         if byte < 128:
+            if shift + byte.bit_length() > _MOST_BITS:
+                raise ValueError("a number of more than 64 bits")
             return value | byte << shift, place
         value |= (byte & 127) << shift
         shift += 7
@@ -57,7 +76,10 @@ def varints(data: bytes | memoryview) -> npt.NDArray[np.uint64]:
 
 
 def read_struct(data: bytes, place: int = 0, spans: Spans | None = None) -> tuple[Struct, int]:
-    """The fields by number, and the place behind the struct; `spans` collects where the bytes of each field lie."""
+    """The fields by number, and the place behind the struct; `spans` collects where the bytes of each field lie.
+
+    A field that is there twice, or whose number is of more than 16 bits, is damage: other readers of such bytes merge both, or cut
+    the number, and would see other fields than this one."""
     fields: Struct = {}
     number = 0
     while True:
@@ -70,10 +92,28 @@ def read_struct(data: bytes, place: int = 0, spans: Spans | None = None) -> tupl
         else:
             zigzag, place = varint(data, place)
             number = (zigzag >> 1) ^ -(zigzag & 1)
+        if number in fields or not 0 < number < _MOST_FIELDS:
+            raise ValueError(f"a field {number} that is there twice, or none")
         start = place
         fields[number], place = _value(data, place, head & 15)
         if spans is not None:
             spans[number] = (start, place)
+
+
+def read_field(data: bytes, place: int, wanted: int) -> Any:
+    """Return one field of the struct at this place without reading what lies behind it. Raises `KeyError` if there is none."""
+    number = 0
+    while head := data[place]:
+        place += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            zigzag, place = varint(data, place)
+            number = (zigzag >> 1) ^ -(zigzag & 1)
+        value, place = _value(data, place, head & 15)
+        if number == wanted:
+            return value
+    raise KeyError(wanted)
 
 
 def field_kinds(data: bytes, place: int) -> dict[int, int]:
@@ -129,11 +169,13 @@ def list_head(data: bytes, place: int) -> tuple[int, int, int]:
     return count, head & 15, place
 
 
-def _list(data: bytes, place: int) -> tuple[list[Any], int]:
+def _list(data: bytes, place: int) -> tuple[Items, int]:
     count, kind, place = list_head(data, place)
+    items = Items()
+    items.kind = kind
     if kind in (1, 2):
-        return [flag == 1 for flag in _exactly(data, place, count)], place + count
-    items = []
+        items += [flag == 1 for flag in _exactly(data, place, count)]
+        return items, place + count
     for _ in range(count):
         item, place = _value(data, place, kind)
         items.append(item)

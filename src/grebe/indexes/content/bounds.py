@@ -15,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from grebe.formats.parquet_file import CheckedParquet
+from grebe.formats.parquet_pages.schema import INT96
 from grebe.formats.spark_types import arrow_type, type_json
 
 _LEGACY_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -34,13 +36,11 @@ class Bounds:
     nulls: int | None = None
 
 
-def bounds_of(file: pq.ParquetFile, column: str, kind: str) -> Bounds:
-    metadata = file.metadata
-    leaf = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column)
-    if metadata.schema.column(leaf).physical_type == "INT96":
-        return Bounds()
-    groups = [metadata.row_group(i).column(leaf).statistics for i in range(metadata.num_row_groups)]
-    if any(group is None or not group.has_null_count for group in groups):
+def bounds_of(file: CheckedParquet, column: str, kind: str) -> Bounds:
+    metadata, leaves = file.metadata, file.footer.schema.leaves
+    leaf = [b".".join(one.path).decode() for one in leaves].index(column)
+    groups = None if leaves[leaf].physical == INT96 else file.statistics(leaf)
+    if groups is None:
         return Bounds()
     nulls = sum(group.null_count for group in groups)
     valued = [group for group in groups if group.num_values]

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from grebe.errors import CorruptIndex, UnreadableFile
 from grebe.files.untrusted import MOST_BYTES
 from grebe.formats import DataFile
-from grebe.formats.parquet_pages import read_footer, tail_length
-from grebe.formats.range_file import RangeFile, arrow_errors
+from grebe.formats.parquet_file import open_parquet
+from grebe.formats.parquet_pages import tail_length
 from grebe.indexes.columns import Chosen
 from grebe.indexes.content.bounds import Bounds, bounds_of, column_of
 from grebe.indexes.content.parquet_table import read_parquet
@@ -98,14 +98,13 @@ def parse_directory(data: bytes, uri: str) -> pa.Table:
 
 
 def _examined(file: DataFile, partition: int, on: Sequence[Chosen]) -> _Written:
-    raw = RangeFile(file)
     try:
-        with arrow_errors(raw, "Parquet"):
-            opened = pq.ParquetFile(pa.PythonFile(raw, "r"))
+        opened = open_parquet(file)
+        with opened.errors():
             filled = opened.metadata.num_rows > 0
             bounds = tuple(bounds_of(opened, one.content, one.type) if filled else Bounds() for one in on)
-        tail = tail_length(read_footer(file), file.size)
-        tail_digest = digest(file.read(file.size - tail, tail))
+        tail = tail_length(opened.footer, file.size)
+        tail_digest = digest(opened.raw.keep_tail(tail)[-tail:])
     except UnreadableFile as problem:
         raise CorruptIndex(
             f"what was written cannot be read: {problem.args[0]}; nothing was changed, build it again", detail="CONTENT"
