@@ -1,6 +1,7 @@
 """Entries and states as bytes: what is written can be read, and nothing else can."""
 
 import gzip
+import hashlib
 import json
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grebe.errors import CorruptLog, Unsupported
+from grebe.errors import CorruptLog, InvalidIndex, Unsupported
 from grebe.files import FileIds
 from grebe.log import codec
 from grebe.log.entry import (
@@ -76,7 +77,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
         st.sampled_from(Verb),
         st.lists(index_names, max_size=3).map(tuple),
         writers,
-        st.floats(0, 1e6),
+        st.floats(0.001, 86_400),
         st.dictionaries(index_names, specs, max_size=2),
     ),
     st.builds(OperationEnded, operation_ids, st.booleans(), text),
@@ -165,6 +166,11 @@ def _resealed(body: dict[str, object]) -> bytes:
     return codec._seal(body)[0]
 
 
+def _sealed(line: bytes) -> bytes:
+    """A line that no encoder of ours makes, sealed as a real one."""
+    return b'%b\n{"sha256":"%b"}\n' % (line, hashlib.sha256(line).hexdigest().encode())
+
+
 def test_a_newer_format_is_told_from_damage() -> None:
     body = json.loads(codec.encode_entry(_entry())[0].split(b"\n")[0])
     with pytest.raises(Unsupported, match="format 2") as error:
@@ -199,6 +205,74 @@ def test_json_of_another_shape_is_a_damaged_log(body: dict[str, object], code: s
     with pytest.raises(CorruptLog, match="here") as damaged:
         codec.decode_entry(_resealed(body), "here")
     assert damaged.value.code == code
+
+
+DEEP = "[" * 450 + "]" * 450
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        "NaN",
+        "-Infinity",
+        "[1, 1e999]",
+        '"\\ud83d"',
+        '"\\uDC00\\ud83d"',
+        DEEP,
+        DEEP.replace("[", '{"a":').replace("]", "}"),
+    ],
+    ids=["NaN", "infinity", "overflow", "half a character", "swapped halves", "arrays", "objects"],
+)
+def test_what_could_never_be_written_again_is_refused_when_it_is_read(carried: str) -> None:
+    """Once it was in the state, no hint and no checkpoint could be written any more."""
+    carried = carried.replace('{"a":}', "{}")
+    for changed in (
+        replace(_entry(), changes=(IndexCreated("i", IndexSpec("x", (), {"a": "here"}), 1, (), FileIds.of([])),)),
+        replace(_entry(), changes=(TableCreated(TableInfo("s3://b/t", "plain", {"a": [{"b": "here"}]})),)),
+    ):
+        line = codec.encode_entry(changed)[0].partition(b"\n")[0].replace(b'"here"', carried.encode())
+        sealed = _sealed(line)
+        with pytest.raises(CorruptLog, match="an entry"):
+            codec.decode_entry(sealed, "an entry")
+
+
+def test_text_that_is_no_utf8_is_refused() -> None:
+    line = codec.encode_entry(replace(_entry(), action="here"))[0].partition(b"\n")[0]
+    for text in (b"\xed\xa0\x80", b"\xff"):
+        forged = line.replace(b"here", text)
+        sealed = _sealed(forged)
+        with pytest.raises(CorruptLog) as refused:
+            codec.decode_entry(sealed, "an entry")
+        assert refused.value.code == "CORRUPT_LOG_FOREIGN"
+
+
+def test_whole_characters_in_the_escapes_of_json_are_read() -> None:
+    line = (
+        codec.encode_entry(replace(_entry(), action="here"))[0].partition(b"\n")[0].replace(b"here", rb"\ud83d\ude00")
+    )
+    sealed = _sealed(line)
+    assert codec.decode_entry(sealed, "an entry")[0].action == "\U0001f600"
+
+
+def test_what_lies_too_deep_to_be_read_is_not_written() -> None:
+    deep: list[object] = []
+    for _ in range(600):
+        deep = [deep]
+    spec = IndexSpec("x", (), {"a": deep})
+    with pytest.raises(InvalidIndex) as refused:
+        codec.encode_entry(replace(_entry(), changes=(IndexCreated("i", spec, 1, (), FileIds.of([])),)))
+    assert refused.value.code == "INVALID_INDEX_PROPERTIES"
+    with pytest.raises(InvalidIndex):
+        new_log().commit("create", lambda state: [IndexCreated("i", spec, 1, (), FileIds.of([]))])
+
+
+def test_seconds_that_add_up_to_no_number_are_refused() -> None:
+    changed = replace(_entry(), changes=(IndexChanged("i", 1, seconds=4711.5),))
+    line = codec.encode_entry(changed)[0].partition(b"\n")[0].replace(b"4711.5", b"1e308")
+    sealed = _sealed(line)
+    with pytest.raises(CorruptLog) as refused:
+        codec.decode_entry(sealed, "an entry")
+    assert refused.value.code == "CORRUPT_LOG_VALUE"
 
 
 def test_equal_entries_have_equal_bytes_and_others_have_not() -> None:

@@ -1,7 +1,9 @@
 """Whether an operation still runs: never unknown of this process's own, and never for good of anybody's."""
 
-import json
+import hashlib
 import os
+import shutil
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from grebe.clock import SimulatedClock
-from grebe.errors import GrebeError, StoreRefused, WrongState
-from grebe.log import names
+from grebe.errors import CorruptLog, StoreRefused, WrongState
+from grebe.log import codec, names
 from grebe.log.commit import Log
-from grebe.log.entry import IndexDeleted, Verb
+from grebe.log.entry import Entry, IndexDeleted, OperationBegun, Verb
 from grebe.log.liveness import LONGEST_LAPSE
 from grebe.log.operation import begin
 from grebe.maintenance.verify import leftovers
 from grebe.store.local import LocalStore
 from grebe.store.memory import MemoryStore, Moment
-from tests.log.worlds import TABLE, create, new_log, register
+from tests.log.worlds import TABLE, create, new_log, register, writer
 
 
 def own_log(store: MemoryStore, clock: SimulatedClock) -> Log:
@@ -93,23 +95,39 @@ def test_an_operation_whose_thread_is_gone_is_dead_and_one_of_a_living_thread_is
     assert not log.state.operations
 
 
-@pytest.mark.parametrize("promised", [float("inf"), float("nan"), -1.0, 0.0, 1e300, -float("inf")])
-def test_no_number_in_a_log_makes_an_operation_immortal(promised: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def forge_begin(log: Log, promised: str) -> None:
+    """Put the begin of a refresh behind the newest entry, with any number for its heartbeat, as somebody else's program might."""
+    before = log.newest
+    begun = OperationBegun("f" * 32, Verb.REFRESH, ("i",), writer("eve"), 4711.5)
+    entry = Entry(
+        before.number + 1, "e" * 32, before.digest, "refresh begin", log.clock.now_ms(), writer("eve"), (begun,)
+    )
+    line = codec.encode_entry(entry)[0].partition(b"\n")[0].replace(b"4711.5", promised.encode())
+    seal = hashlib.sha256(line).hexdigest().encode()
+    log.store.put(names.entry_path(entry.number), b'%b\n{"sha256":"%b"}\n' % (line, seal))
+    log.store.put(names.heartbeat_path(begun.id), b"")
+
+
+@pytest.mark.parametrize(
+    "promised",
+    ["Infinity", "-Infinity", "NaN", "1e999", "1e300", "-1.0", "0", "0.0", "1" + "0" * 400, "60"],
+    ids=lambda text: text[:9],
+)
+def test_no_number_in_a_log_makes_an_operation_immortal(promised: str) -> None:
     clock = SimulatedClock()
-    log = new_log(MemoryStore("log", clock), clock)
+    store = MemoryStore("log", clock)
+    log = new_log(store, clock)
     create(log, "i")
-    with monkeypatch.context() as forged:
-        # As somebody else's program might write it.
-        forged.setattr("grebe.log.operation._require_sensible", lambda *asked: None)
-        dumps = json.dumps
-        forged.setattr(json, "dumps", lambda body, **how: dumps(body, **{**how, "allow_nan": True}))
-        try:
-            begin(log, Verb.REFRESH, ["i"], heartbeat_seconds=promised)
-        except GrebeError:
-            pytest.skip("such a number is refused when it is decoded")
+    forge_begin(log, promised)
+    other = Log(store, clock, writer("bob"), patience=5.0, checkpoint_every=1).open()
+    register(other, "a")
+    for path in (names.HINT, names.checkpoint_path(other.newest.number)):
+        assert codec.decode_state(store.get(path), path)[2] == other.state
     clock.advance(LONGEST_LAPSE + 2)
-    with begin(new_log(log.store, clock, "bob"), Verb.VACUUM, ["i"]) as mine:
-        assert list(mine._log.state.operations) == [mine.id]
+    with begin(other, Verb.VACUUM, ["i"]) as mine:
+        assert list(other.state.operations) == [mine.id]
+    assert codec.decode_state(store.get(names.HINT), "the hint")[2] == other.state
+    assert not other.state.operations
 
 
 def test_a_heartbeat_from_the_future_is_no_sign_of_life(tmp_path: Path) -> None:
@@ -120,6 +138,88 @@ def test_a_heartbeat_from_the_future_is_no_sign_of_life(tmp_path: Path) -> None:
     os.utime(tmp_path / names.heartbeat_path(dead.id), (2**33, 2**33))
     with begin(log, Verb.VACUUM, ["i"]) as mine:
         assert list(log.state.operations) == [mine.id]
+
+
+def fifo(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def folder(place: Path) -> None:
+    place.mkdir()
+    (place / "inner").touch()
+
+
+def socket_file(place: Path) -> None:
+    os.mknod(place, stat.S_IFSOCK | 0o600)
+
+
+def foreign(place: Path) -> None:
+    place.write_bytes(b"foreign")
+
+
+NO_HINTS = (fifo, folder, socket_file, foreign, Path.mkdir)
+
+
+@pytest.mark.parametrize("make", NO_HINTS, ids=lambda make: make.__name__)
+def test_what_lies_in_the_place_of_the_hint_is_in_nobodys_way(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    log = Log(LocalStore(tmp_path)).create(TABLE)
+    register(log, "a")
+    hint = tmp_path / names.HINT
+    hint.unlink()
+    make(hint)
+    other = Log(LocalStore(tmp_path)).open()
+    assert other.newest == log.newest
+    register(other, "b")
+    assert Log(LocalStore(tmp_path)).open().newest == log.reload() == other.newest
+    assert hint.is_dir() or codec.decode_state(hint.read_bytes(), "the hint")[2] == other.state
+
+
+def log_without_first_entries(place: Path) -> tuple[Log, Path]:
+    """A log whose entries below its one checkpoint were removed, as vacuum does it, and that checkpoint; there is no hint."""
+    log = Log(LocalStore(place), checkpoint_every=5).create(TABLE)
+    while log.newest.number < 6:
+        register(log, f"file {log.newest.number}")
+    for number in range(4):
+        (place / names.entry_path(number)).unlink()
+    (place / names.HINT).unlink()
+    return log, place / names.checkpoint_path(4)
+
+
+@pytest.mark.parametrize("make", [*NO_HINTS, Path.touch], ids=lambda make: make.__name__)
+def test_what_lies_in_the_place_of_a_checkpoint_counts_only_if_entries_are_missing(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    log, checkpoint = log_without_first_entries(tmp_path)
+    whole = checkpoint.read_bytes()
+    assert Log(LocalStore(tmp_path)).open().newest == log.newest
+    checkpoint.unlink()
+    make(checkpoint)
+    for act in (lambda: Log(LocalStore(tmp_path)).open(), lambda: register(Log(LocalStore(tmp_path)), "a")):
+        with pytest.raises(CorruptLog, match=f"{names.entry_path(0)} is missing") as broken:
+            act()
+        assert broken.value.code == "CORRUPT_LOG_GAP"
+        assert ("checkpoint" in str(broken.value)) == checkpoint.is_file()
+    shutil.rmtree(checkpoint) if checkpoint.is_dir() else checkpoint.unlink()
+    checkpoint.write_bytes(whole)
+    assert Log(LocalStore(tmp_path)).open().newest == log.newest
+
+
+def test_a_hint_or_a_checkpoint_that_is_refused_counts_only_if_entries_are_missing() -> None:
+    clock = SimulatedClock()
+    store = MemoryStore("log", clock)
+    log = Log(store, clock, writer("ann"), checkpoint_every=5).create(TABLE)
+    while log.newest.number < 6:
+        register(log, f"file {log.newest.number}")
+
+    def script(moment: Moment, call: str, path: str) -> None:
+        if call == "get" and path in (names.HINT, names.checkpoint_path(4)):
+            raise StoreRefused(f"no permission for {path}", detail="NO_PERMISSION")
+
+    store.script = script
+    assert Log(store, clock).open().newest == log.newest
+    store.delete(names.entry_path(0))
+    with pytest.raises(StoreRefused, match=names.checkpoint_path(4)):
+        Log(store, clock).open()
 
 
 def test_a_fifo_in_the_place_of_an_entry_keeps_nobody_waiting(tmp_path: Path) -> None:

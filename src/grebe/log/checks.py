@@ -6,7 +6,6 @@ removed by it.
 What must hold between objects is a matter of `invariants`.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -78,7 +77,8 @@ def _few(what: str, count: int, most: int) -> None:
 
 def _finite(*values: float) -> None:
     for value in values:
-        _require(math.isfinite(value) and value >= 0, f"{value} is neither 0 nor a finite number above it")
+        # The most leaves room for sums of them: no state may come to hold what none may be read with.
+        _require(0 <= value <= MOST, f"{value} is no number between 0 and {MOST}")
 
 
 def _moment(ms: int) -> None:

@@ -6,13 +6,16 @@ The JSON follows the dataclasses field by field: tuples are arrays, a set of fil
 names its class in `"change"`. Fields with their default are left out; fields that a reader does not know are ignored.
 """
 
+import contextlib
 import dataclasses
 import gzip
 import hashlib
 import json
+import math
+import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -22,8 +25,9 @@ from grebe.files import FileIds
 from grebe.files.untrusted import FOREIGN, decoding, gunzip
 from grebe.log import checks, invariants
 from grebe.log import entry as entries
-from grebe.log.entry import FORMAT, Change, Entry
-from grebe.log.states import TableState
+from grebe.log.entry import FORMAT, Change, Entry, OperationBegun
+from grebe.log.liveness import lapse_of
+from grebe.log.states import Operation, TableState
 
 MOST_BYTES = 32 * 1024 * 1024
 """Of an entry, and of a checkpoint as it is stored: some 300,000 content files."""
@@ -32,6 +36,10 @@ _AT_LEAST, _MOST_TIMES, _AT_MOST = 16 * 1024 * 1024, 64, 64 * 1024 * 1024
 """A checkpoint may unpack to so many bytes, or so many times its own: states were seen to take a tenth to a twentieth."""
 _MOST_PARTS = 1_000_000
 """Arrays and objects in one line of JSON: an empty one takes 20 times its bytes in memory."""
+_DEEPEST = 200
+"""Arrays and objects within each other in what the log only carries: an encoder recurses, and stacks end."""
+_SURROGATE = re.compile(rb"\\u[dD][89abAB]")
+"""How JSON writes half a character, which is no text that could be written again."""
 NEXT_STEP = (
     "Bring the object back from a backup or an older version of it; if there is none, remove the table's folder under _grebe and "
     "create the indexes anew: no data of the table is in it."
@@ -46,7 +54,7 @@ def encode_entry(entry: Entry) -> tuple[bytes, str]:
         checks.check(entry)
     except checks.Refused as refused:
         raise InvalidIndex(f"this does not fit into one entry of the log: {refused}", detail="ENTRY") from refused
-    data, digest = _seal({"grebe": FORMAT, **_plain(entry)})
+    data, digest = _seal({"grebe": FORMAT, **_encoded(entry)})
     if not _is_readable(data):
         raise InvalidIndex(
             f"this takes an entry of {len(data):,} bytes, and {MOST_BYTES:,} are the most: create fewer indexes at once, or "
@@ -68,7 +76,7 @@ class StateTooLarge(Exception):
 
 def encode_state(number: int, entry_digest: str, state: TableState) -> bytes:
     """Return the checkpoint of the state after entry `number`, whose digest is `entry_digest`. Raises `StateTooLarge`."""
-    sealed, _ = _seal({"grebe": FORMAT, "number": number, "digest": entry_digest, "state": _plain(state)})
+    sealed, _ = _seal({"grebe": FORMAT, "number": number, "digest": entry_digest, "state": _encoded(state)})
     packed = gzip.compress(sealed, compresslevel=1, mtime=0)
     if len(packed) > MOST_BYTES or not _is_readable(sealed, _most_unpacked(packed)):
         raise StateTooLarge(f"the state after entry {number} takes {len(sealed):,} bytes")
@@ -111,13 +119,8 @@ def decode_marker(data: bytes, where: str) -> str:
 
 
 def _seal(body: Mapping[str, Any]) -> tuple[bytes, str]:
-    try:
+    with _encoding():
         line = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidIndex(
-            f"what an index remembers about itself must be plain JSON data (text, finite numbers, lists, objects): {error}",
-            detail="PROPERTIES",
-        ) from error
     digest = hashlib.sha256(line).hexdigest()
     return b'%b\n{"sha256":"%b"}\n' % (line, digest.encode()), digest
 
@@ -133,7 +136,10 @@ def _unseal(data: bytes, where: str) -> tuple[dict[str, Any], str]:
     with decoding(lambda why: CorruptLog(f"{where} holds no JSON: {why}", detail="FOREIGN")):
         if not _is_readable(line, _AT_MOST):
             raise ValueError(f"more than {_MOST_PARTS:,} arrays and objects")
-        body = json.loads(line)
+        # As text: from bytes, half a character would be taken too, and nobody could write it again.
+        body = json.loads(line.decode())
+        if _SURROGATE.search(line):
+            json.dumps(body, ensure_ascii=False).encode()
     if not isinstance(body, dict) or not isinstance(body.get("grebe"), int):
         raise CorruptLog(f"{where} is no object of Grebe's log", detail="FOREIGN")
     if body["grebe"] > FORMAT:
@@ -143,6 +149,23 @@ def _unseal(data: bytes, where: str) -> tuple[dict[str, Any], str]:
             detail="LOG_FORMAT",
         )
     return body, digest
+
+
+@contextlib.contextmanager
+def _encoding() -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidIndex(
+            f"what an index remembers about itself must be plain JSON data (text, finite numbers, lists, objects): {error}",
+            detail="PROPERTIES",
+        ) from error
+
+
+def _encoded(value: Any) -> Any:
+    """Return the plain JSON data of an entry or a state."""
+    with _encoding():
+        return _plain(value)
 
 
 def _plain(value: Any) -> Any:
@@ -213,7 +236,7 @@ def _decoder(kind: Any) -> Callable[[Any], Any]:
     """Made once a type: reading a long log decodes the same few types again and again."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
-        return lambda plain: plain
+        return _carried
     if origin in (typing.Union, types.UnionType):
         (inner,) = (_decoder(a) for a in arguments if a is not type(None))
         return lambda plain: None if plain is None else inner(plain)
@@ -242,13 +265,43 @@ def _exactly(kind: type[Any], plain: Any) -> Any:
     return plain
 
 
+def _carried(plain: Any) -> Any:
+    """What the log only carries, once it is known that it can be written again: into every hint and checkpoint."""
+    level = [plain]
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for one in level:
+            if type(one) is dict:
+                inner += one.values()
+            elif type(one) is list:
+                inner += one
+            elif type(one) is float and not math.isfinite(one):
+                raise checks.Refused(f"the number {one}, which no JSON has")
+        if not inner:
+            return plain
+        level = inner
+    raise checks.Refused(f"arrays or objects that lie more than {_DEEPEST} deep in each other")
+
+
+def _lapse(plain: Any) -> float:
+    """A promise that makes no sense counts as another one. Nobody has to be kept from reading a log for it."""
+    return lapse_of(plain if type(plain) is int else _exactly(float, plain))
+
+
+_LENIENT: Mapping[tuple[type, str], Callable[[Any], Any]] = {
+    (OperationBegun, "heartbeat_seconds"): _lapse,
+    (Operation, "heartbeat_seconds"): _lapse,
+}
+"""Fields that are decoded in a way of their own."""
+
+
 def _file_ids(plain: Any) -> FileIds:
     return FileIds.of_ranges([(_exactly(int, start), _exactly(int, end)) for start, end in _exactly(list, plain)])
 
 
 def _dataclass_decoder(kind: Any) -> Callable[[Any], Any]:
     """Every object of the log is checked where it is made: nothing that was read exists unchecked."""
-    fields = tuple((name, _decoder(hint)) for name, hint, _ in _shape(kind))
+    fields = tuple((name, _LENIENT.get((kind, name)) or _decoder(hint)) for name, hint, _ in _shape(kind))
 
     def decoded(plain: Any) -> Any:
         made = kind(**{name: decode(plain[name]) for name, decode in fields if name in plain})

@@ -7,7 +7,6 @@ Judging a living one dead is harmless: the log has ended its operation, so its c
 """
 
 import logging
-import math
 import os
 import threading
 from collections.abc import Callable
@@ -42,10 +41,9 @@ def ended_here(operation: str) -> None:
 
 
 def lapse_of(promised: float) -> float:
-    """Return the seconds without a sign of life after which an operation counts as dead, whatever number the log holds."""
-    if math.isnan(promised) or promised <= 0:
-        return _DEFAULT_LAPSE
-    return min(promised, LONGEST_LAPSE)
+    """Return the seconds without a sign of life after which an operation counts as dead, whatever number the log holds: one that
+    is no time span above 0 counts as a minute."""
+    return float(min(promised, LONGEST_LAPSE)) if promised > 0 else _DEFAULT_LAPSE
 
 
 class Heartbeat:

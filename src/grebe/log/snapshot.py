@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grebe import telemetry
-from grebe.errors import Conflict, CorruptLog, TableNotFound
+from grebe.errors import Conflict, CorruptLog, GrebeError, StoreRefused, TableNotFound
 from grebe.log import codec, invariants, names
 from grebe.log.entry import Entry
 from grebe.log.states import Impossible, TableState, apply
@@ -161,9 +161,9 @@ def check_no_gap(store: Store, snapshot: Snapshot) -> None:
         expected = number + 1
 
 
-def gap(store: Store, number: int) -> CorruptLog:
+def gap(store: Store, number: int, why: str = "") -> CorruptLog:
     return CorruptLog(
-        f"{_where(store, number)} is missing, but later entries are there. Bring the object back from a backup or an older "
+        f"{_where(store, number)} is missing, but later entries are there.{why} Bring the object back from a backup or an older "
         "version of it; if there is none, remove the table's folder under _grebe and create the indexes anew: no data of the "
         "table is in it.",
         detail="GAP",
@@ -218,8 +218,9 @@ def _from_one_listing(store: Store) -> Snapshot | None:
     numbers = [n for n in map(names.entry_number, listed) if n is not None]
     checkpoints = [n for n in map(names.checkpoint_number, listed) if n is not None]
     start = Snapshot()
+    problems: list[GrebeError] = []
     for number in sorted(checkpoints, reverse=True):
-        found = _read_state(store, names.checkpoint_path(number))
+        found = _read_state(store, names.checkpoint_path(number), problems)
         if found is not None and holds(store, found):
             start = found
             break
@@ -227,8 +228,17 @@ def _from_one_listing(store: Store) -> Snapshot | None:
     if not numbers or reached.number >= numbers[-1]:
         return reached
     if read_entry(store, numbers[-1]) is not None:
-        raise gap(store, reached.number + 1)
+        raise _unreachable(store, reached.number + 1, problems)
     return None  # the log is being removed, or was put back to an older state
+
+
+def _unreachable(store: Store, number: int, problems: list[GrebeError]) -> GrebeError:
+    """Return the error for an entry that is missing although later ones are there. Where checkpoints were there too, vacuum may
+    have removed it: then what became of them is what counts."""
+    refused = next((problem for problem in problems if isinstance(problem, StoreRefused)), None)
+    if refused is not None:
+        return refused
+    return gap(store, number, f" No checkpoint stands in for it: {problems[0].args[0]}." if problems else "")
 
 
 def _listed_entries(store: Store, after: int) -> Iterator[int]:
@@ -239,15 +249,18 @@ def _listed_entries(store: Store, after: int) -> Iterator[int]:
             yield number
 
 
-def _read_state(store: Store, path: str) -> Snapshot | None:
-    """A damaged hint or checkpoint costs time, not safety: the entries hold everything."""
+def _read_state(store: Store, path: str, problems: list[GrebeError] | None = None) -> Snapshot | None:
+    """Return the state of a hint or a checkpoint, or None where none can be read, which costs time, not safety: an earlier one, or
+    none, and the entries behind it hold everything. Why it could not be read is added to `problems`."""
     where = f"{store.uri}/{path}"
     try:
         number, digest, state = codec.decode_state(store.get(path, codec.MOST_BYTES), where)
     except ObjectMissing:
         return None
-    except (CorruptLog, ObjectTooLarge) as problem:
+    except (CorruptLog, ObjectTooLarge, StoreRefused) as problem:
         telemetry.event(_logger, logging.WARNING, "checkpoint_unreadable", where=where, code=problem.code)
+        if problems is not None:
+            problems.append(problem)
         return None
     return Snapshot(number, digest, state)
 
