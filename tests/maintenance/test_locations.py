@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from grebe.errors import StoreRefused
+from grebe.files import canonical_uri
 from grebe.log.commit import Log
 from grebe.log.entry import TableInfo
 from grebe.maintenance.logs import Place
@@ -59,6 +60,125 @@ def test_a_location_deep_in_another_table_is_refused(tmp_path: Path, what: str) 
     OTHERS[what](tmp_path / "other")
     wanted = place(tmp_path, tmp_path / "other" / "a" / "b")
     with pytest.raises(StoreRefused, match="LOCATION_IN_TABLE"):
+        wanted.made(TableInfo(wanted.table, "plain"))
+
+
+# What lies there, and the location.
+IN_TABLES = {
+    "a CSV table": (["other/a.csv", "other/b.csv"], "other/idx"),
+    "a packed CSV table": (["other/a.csv.gz"], "other/idx"),
+    "a JSON table": (["other/a.json"], "other/idx"),
+    "a text table": (["other/a.txt"], "other/idx"),
+    "a table of packed files": (["other/a.gz"], "other/idx"),
+    "a CSV table with a note": (["other/a.csv", "other/b.csv", "other/README.md"], "other/idx"),
+    "files of Hive": (["other/000000_0", "other/000001_0", "other/sub/notes.md"], "other/idx"),
+    "files of Hadoop": (["other/part-00000", "other/sub/notes.md"], "other/idx"),
+    "the output of a job": (["other/_SUCCESS"], "other/idx"),
+    "the output of a stream": (["other/_spark_metadata/0", "other/x"], "other/deep/er/idx"),
+    "CSV files of Spark, two levels up": (["other/part-00000-a.csv"], "other/deep/idx"),
+    "CSV with a job's mark, three levels up": (["other/_SUCCESS", "other/a.csv"], "other/deep/er/idx"),
+    "a Parquet table, two levels up": (["other/part-0.parquet", "other/sub/x"], "other/deep/idx"),
+    "a Parquet table of other names, three levels up": (["other/a.parquet", "other/b.pq"], "other/deep/er/idx"),
+    "an ORC table, two levels up": (["other/a.orc"], "other/deep/idx"),
+    "a partition of a partition": (["other/a=1/b=1/a.csv"], "other/a=1/b=2/idx"),
+    "a partition that is not there": (["other/a=1/a.parquet"], "other/a=2/idx"),
+    "a folder beside partitions": (["other/a=1/a.bin"], "other/idx"),
+    "a folder below one beside partitions": (["other/a=1/a.bin"], "other/deep/er/idx"),
+    "a partition without anything beside it": ([], "other/a=1/deep/idx"),
+    "a place named like a partition": ([], "other/a=1"),
+    "a NULL partition": ([], "other/a=__HIVE_DEFAULT_PARTITION__/idx"),
+}
+NO_TABLES = {
+    "a lake of several tables": (["lake/t/part-0.parquet", "lake/u/_delta_log/0.json", "lake/v/a=1/x.csv"], "lake/idx"),
+    "a lake, further down": (["lake/t/part-0.parquet", "lake/u/_SUCCESS"], "lake/idx/deep"),
+    "a stray CSV two levels up": (["home/stray.csv"], "home/lake/idx"),
+    "a stray Parquet file two levels up": (["home/stray.parquet", "home/pictures/a.png"], "home/lake/idx"),
+    "a project with texts": (["home/requirements.txt", "home/package.json", "home/src/a.py"], "home/idx"),
+    "a lake with a stray CSV": (["lake/notes.csv", "lake/t/part-0.parquet"], "lake/idx"),
+    "mostly other files": (["home/notes.txt", "home/a.png", "home/b.png"], "home/idx"),
+    "hidden files": (["home/.profile.json", "home/_x.csv"], "home/idx"),
+    "archives": (["home/a.tar.gz"], "home/idx"),
+    "a root for all tables, one of them a partition": (
+        ["all/day=1-0123456789abcdef/grebe.txt"],
+        "all/t-0123456789abcdef",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IN_TABLES)
+def test_a_location_in_files_of_a_table_is_refused(tmp_path: Path, what: str) -> None:
+    files, location = IN_TABLES[what]
+    for file in files:
+        _file(tmp_path / file)
+    before = sorted(tmp_path.rglob("*"))
+    wanted = place(tmp_path, tmp_path / location)
+    with pytest.raises(StoreRefused, match="location=") as refused:
+        wanted.made(TableInfo(wanted.table, "plain"))
+    assert refused.value.code == "STORE_REFUSED_LOCATION_IN_TABLE"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("what", NO_TABLES)
+def test_a_location_beside_tables_is_taken(tmp_path: Path, what: str) -> None:
+    files, location = NO_TABLES[what]
+    for file in files:
+        _file(tmp_path / file)
+    wanted = place(tmp_path, tmp_path / location)
+    assert wanted.made(TableInfo(wanted.table, "plain")).state.table is not None
+
+
+def test_a_table_that_is_called_like_a_partition_has_a_place_below_a_root(tmp_path: Path) -> None:
+    for name in ("day=1", "day=2"):
+        table = canonical_uri(str(tmp_path / name))
+        made = Place(table, None, str(tmp_path / "all"), open_store).made(TableInfo(table, "plain"))
+        assert made.store.uri.rpartition("/")[2].startswith(f"{name}-")
+
+
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("inside", ["", "empty", "empty/er"])
+def test_a_link_that_leads_into_another_table_is_refused(tmp_path: Path, what: str, inside: str) -> None:
+    other = tmp_path / "far" / "other"
+    OTHERS[what](other)
+    (other / "empty" / "er").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(other / inside)
+    wanted = place(tmp_path, tmp_path / "link" / "idx")
+    if inside and what in ("files", "partitions"):
+        _file(other / "part-1.parquet")
+    with pytest.raises(StoreRefused, match="location=") as refused:
+        wanted.made(TableInfo(wanted.table, "plain"))
+    assert refused.value.code == "STORE_REFUSED_LOCATION_IN_TABLE"
+    assert not (other / inside / "idx").exists()
+
+
+def test_a_link_to_an_empty_folder_in_another_table_is_refused(tmp_path: Path) -> None:
+    OTHERS["Delta Lake"](tmp_path / "far" / "other")
+    (tmp_path / "far" / "other" / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "other" / "empty")
+    wanted = place(tmp_path, tmp_path / "link")
+    with pytest.raises(StoreRefused, match="LOCATION_IN_TABLE"):
+        wanted.made(TableInfo(wanted.table, "plain"))
+    assert not any((tmp_path / "far" / "other" / "empty").iterdir())
+
+
+def test_a_link_in_another_table_that_leads_out_of_it_is_refused(tmp_path: Path) -> None:
+    """Engines follow it, and would take the indexes for data."""
+    OTHERS["Delta Lake"](tmp_path / "other")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "other" / "link").symlink_to(tmp_path / "elsewhere")
+    wanted = place(tmp_path, tmp_path / "other" / "link")
+    with pytest.raises(StoreRefused, match="LOCATION_IN_TABLE"):
+        wanted.made(TableInfo(wanted.table, "plain"))
+
+
+def test_a_table_that_was_indexed_by_a_link_is_known_by_its_real_folder(tmp_path: Path) -> None:
+    other = tmp_path / "real" / "other"
+    _file(other / "2024" / "x.bin")
+    (tmp_path / "lake").symlink_to(tmp_path / "real")
+    Log(LocalStore(tmp_path / "lake" / "_grebe" / "other")).create(
+        TableInfo((tmp_path / "lake" / "other").as_uri(), "plain")
+    )
+    wanted = place(tmp_path, other / "2024" / "idx")
+    with pytest.raises(StoreRefused, match="is a table that has indexes"):
         wanted.made(TableInfo(wanted.table, "plain"))
 
 

@@ -59,7 +59,7 @@ def require_apart(location: str, table: str) -> None:
     """Raise `StoreRefused` if the location is the table's folder, lies in it or holds it. Links of a local disk are followed."""
     if location == beside(table):  # a table at the root of a store keeps it inside, hidden from other engines
         return
-    place, data = _real(location), _real(table)
+    place, data = real_uri(location), real_uri(table)
     relation = "lies in" if _is_below(place, data) else "holds" if _is_below(data, place) else ""
     if relation:
         raise StoreRefused(
@@ -71,7 +71,7 @@ def require_apart(location: str, table: str) -> None:
 
 def overlaps(location: str, table: str) -> bool:
     """Tell whether one of the two folders lies in the other, or both are the same."""
-    place, data = _real(location), _real(table)
+    place, data = real_uri(location), real_uri(table)
     return _is_below(place, data) or _is_below(data, place)
 
 
@@ -79,7 +79,7 @@ def _is_below(uri: str, folder: str) -> bool:
     return uri == folder or uri.startswith(f"{folder.rstrip('/')}/")
 
 
-def _real(uri: str) -> str:
+def real_uri(uri: str) -> str:
     """Return the URI with symbolic links of a local disk resolved."""
     return f"{_LOCAL}{os.path.realpath(uri.removeprefix(_LOCAL))}" if uri.startswith(_LOCAL) else uri
 
