@@ -3,10 +3,8 @@
 import json
 import os
 import struct
-import threading
 import zlib
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,41 +18,13 @@ from grebe.errors import UnreadableFile, Unsupported
 from grebe.sources import delta_places
 from grebe.sources.lake import LakeFiles
 from grebe.sources.roots import is_allowed
-
-ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
-SECRET = pa.table({"id": pa.array([4711], pa.int64()), "name": ["a secret"]})
+from tests.sources.elsewhere import ROWS, SECRET, make_pipe, opened_in
 
 
-@pytest.fixture
-def hr(tmp_path: Path) -> Path:
-    """A file of somebody else's."""
-    place = tmp_path / "hr" / "salaries.parquet"
-    place.parent.mkdir()
-    pq.write_table(SECRET, place)
-    return place
-
-
-@pytest.fixture
-def heard() -> Iterator[tuple[str, list[str]]]:
-    """A host that only the reader can reach: its URL, and what was asked of it."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_error(404)
-
-        do_HEAD = do_GET
-
-        def log_message(self, *anything: object) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def test_what_is_opened_by_whomever_is_seen(hr: Path) -> None:
+    with opened_in(hr.parent) as opened:
+        pq.read_table(hr)
+    assert hr.name in opened
 
 
 def _delta(folder: Path) -> Path:
@@ -99,64 +69,6 @@ def test_files_below_an_allowed_root_are_read(tmp_path: Path, hr: Path) -> None:
     config = grebe.Config(allowed_roots=(str(hr.parent),))
     rows = grebe.open(str(table), format="delta", config=config).scan("id = 4711")
     assert rows.to_pylist() == SECRET.to_pylist()
-
-
-@pytest.fixture
-def iceberg(tmp_path: Path) -> Path:
-    """The metadata of a table of one snapshot, as Iceberg writes it."""
-    table = tmp_path / "iceberg"
-    (table / "metadata").mkdir(parents=True)
-    snapshot = {
-        "snapshot-id": 1,
-        "sequence-number": 1,
-        "timestamp-ms": 1,
-        "manifest-list": f"{table.as_uri()}/metadata/snap.avro",
-        "summary": {"operation": "append"},
-        "schema-id": 0,
-    }
-    metadata = {
-        "format-version": 2,
-        "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
-        "location": table.as_uri(),
-        "last-sequence-number": 1,
-        "last-updated-ms": 1,
-        "last-column-id": 1,
-        "current-schema-id": 0,
-        "schemas": [
-            {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "a", "required": False, "type": "long"}]}
-        ],
-        "default-spec-id": 0,
-        "partition-specs": [{"spec-id": 0, "fields": []}],
-        "last-partition-id": 999,
-        "default-sort-order-id": 0,
-        "sort-orders": [{"order-id": 0, "fields": []}],
-        "current-snapshot-id": 1,
-        "snapshots": [snapshot],
-    }
-    (table / "metadata" / "v1.metadata.json").write_text(json.dumps(metadata))
-    return table
-
-
-def _forged(iceberg: Path, **changed: Any) -> None:
-    place = iceberg / "metadata" / "v1.metadata.json"
-    place.write_text(json.dumps({**json.loads(place.read_text()), **changed}))
-
-
-def test_iceberg_metadata_that_says_it_lies_elsewhere_is_refused(iceberg: Path, hr: Path) -> None:
-    _forged(iceberg, **{"current-snapshot-id": -1, "snapshots": []})
-    assert grebe.open(str(iceberg)).schema.names == ["a"]
-    _forged(iceberg, location=hr.parent.as_uri())
-    with pytest.raises(Unsupported, match="allowed_roots"):
-        grebe.open(str(iceberg))
-
-
-def test_iceberg_metadata_that_names_a_host_asks_nothing_of_it(iceberg: Path, heard: tuple[str, list[str]]) -> None:
-    url, asked = heard
-    (snapshot,) = json.loads((iceberg / "metadata" / "v1.metadata.json").read_text())["snapshots"]
-    _forged(iceberg, snapshots=[{**snapshot, "manifest-list": f"{url}/snap.avro"}])
-    with pytest.raises(Unsupported, match="allowed_roots"):
-        grebe.open(str(iceberg))
-    assert not asked
 
 
 @pytest.mark.parametrize(
@@ -337,9 +249,10 @@ def test_a_part_of_a_checkpoint_elsewhere_is_not_read(tmp_path: Path, format: st
             rows(place)
 
 
-def test_a_pipe_among_the_files_of_a_delta_log_keeps_nobody_waiting(tmp_path: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True], ids=["pipe", "link to one"])
+def test_a_pipe_among_the_files_of_a_delta_log_keeps_nobody_waiting(tmp_path: Path, linked: bool) -> None:
     table = _delta(tmp_path / "t")
-    os.mkfifo(table / "_delta_log" / f"{1:020d}.json")
+    make_pipe(table / "_delta_log" / f"{1:020d}.json", linked)
     with pytest.raises(Unsupported, match="no regular file"):
         grebe.open(str(table), format="delta")
 

@@ -6,16 +6,14 @@ looked through before the package gets to open what it names. What the log says 
 
 import base64
 import json
-import os
 import re
-import stat
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from grebe.errors import GrebeError, UnreadableFile, Unsupported
+from grebe.errors import GrebeError, UnreadableFile
 from grebe.files import canonical_uri
 from grebe.files.untrusted import MOST_BYTES, decoding
 from grebe.formats.parquet_file import parse_table
@@ -23,7 +21,7 @@ from grebe.formats.parquet_pages import read_footer
 from grebe.formats.protocol import DataFile
 from grebe.sources.delta_log import CHECKPOINT, COMMIT
 from grebe.sources.marks import MARKS
-from grebe.sources.roots import require_allowed
+from grebe.sources.roots import is_regular, refused, require_allowed, require_regular_files
 from grebe.store.protocol import ObjectInfo, Store
 
 _LOG = MARKS["delta"]
@@ -40,7 +38,8 @@ _TO_B85 = str.maketrans(_Z85, _B85)
 
 def require_own_sidecars(store: Store, table: str, version: int | None = None) -> None:
     """Raise `Unsupported` if a checkpoint that readers of this version start from names sidecars outside of the log's folder."""
-    _require_regular_log(table)
+    for folder in (_LOG, _SIDECARS):
+        require_regular_files(table, folder)
     for one in _checkpoints(list(store.list(_LOG)), version):
         _sidecars(store, table, one)
 
@@ -52,8 +51,8 @@ def require_allowed_vectors(store: Store, table: str, version: int, roots: Seque
         if uri is None:
             continue
         require_allowed([uri], table, roots)
-        if not _is_regular(uri):
-            raise _refused(table, f"the deletion vector {uri}, which is no regular file")
+        if not is_regular(uri):
+            raise refused(table, f"the deletion vector {uri}, which is no regular file")
 
 
 def _checkpoints(listed: Sequence[ObjectInfo], version: int | None) -> list[ObjectInfo]:
@@ -87,7 +86,7 @@ def _sidecar(table: str, path: Any) -> str:
         by_uri = ":" in path and not _NO_PATH.search(path) and canonical_uri(path, encoded=True) == own
         if _NAME.fullmatch(name) and (path == name or by_uri):
             return name
-    raise _refused(table, f"the part {path!r} of a checkpoint")
+    raise refused(table, f"the part {path!r} of a checkpoint")
 
 
 def _vectors(store: Store, table: str, version: int) -> Iterator[tuple[Any, Any]]:
@@ -118,20 +117,20 @@ def _vectors(store: Store, table: str, version: int) -> Iterator[tuple[Any, Any]
 def _place(table: str, kind: Any, text: Any) -> str | None:
     """Return the URI of a deletion vector; None for one that lies in the log itself."""
     if not isinstance(text, str) or kind not in ("i", "u", "p"):
-        raise _refused(table, "a deletion vector of no known kind")
+        raise refused(table, "a deletion vector of no known kind")
     if kind == "i":
         return None
     if kind == "p":
         if _NO_PATH.search(text):
-            raise _refused(table, f"the deletion vector {text!r}")
+            raise refused(table, f"the deletion vector {text!r}")
         return canonical_uri(text, encoded=True)
     prefix, coded = text[:-_UUID_LENGTH], text[-_UUID_LENGTH:]
     try:
         unique = uuid.UUID(bytes=base64.b85decode(coded.translate(_TO_B85)))
     except ValueError:
-        raise _refused(table, "a deletion vector without a name") from None
+        raise refused(table, "a deletion vector without a name") from None
     if not _PREFIX.fullmatch(prefix):
-        raise _refused(table, f"a deletion vector in the folder {prefix!r}")
+        raise refused(table, f"a deletion vector in the folder {prefix!r}")
     return "/".join(part for part in (table, prefix, f"deletion_vector_{unique}.bin") if part)
 
 
@@ -166,42 +165,8 @@ def _columns(store: Store, file: ObjectInfo, wanted: Collection[str]) -> list[tu
         return list(zip(*columns, strict=True))
 
 
-def _require_regular_log(table: str) -> None:
-    """A pipe in the place of a file of the log would keep its reader waiting for ever."""
-    if not table.startswith("file://"):
-        return
-    for folder in (_LOG, _SIDECARS):
-        try:
-            with os.scandir(f"{table.removeprefix('file://')}/{folder}") as entries:
-                odd = next(
-                    (one.name for one in entries if not (one.is_file() or one.is_dir() or one.is_symlink())), None
-                )
-        except OSError:
-            continue  # it is not there, or whoever reads it says what is wrong
-        if odd is not None:
-            raise _refused(table, f"{folder}/{odd}, which is no regular file")
-
-
-def _is_regular(uri: str) -> bool:
-    """Tell whether nothing but a regular file, or nothing at all, lies at a local URI. Others are left to their store."""
-    if not uri.startswith("file://"):
-        return True
-    try:
-        return stat.S_ISREG(os.stat(uri.removeprefix("file://")).st_mode)  # noqa: PTH116 - a place from outside
-    except OSError:
-        return True
-
-
 def _name(one: ObjectInfo) -> str:
     return one.path.rpartition("/")[2]
-
-
-def _refused(table: str, what: str) -> Unsupported:
-    return Unsupported(
-        f"the log of {table} names {what}: nothing there was read. Only files of the table itself, and places that the setting "
-        "allowed_roots names, are read",
-        detail="OUTSIDE_ROOTS",
-    )
 
 
 def _unreadable(store: Store, path: str, why: str) -> GrebeError:

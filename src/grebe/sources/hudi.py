@@ -10,17 +10,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
+from grebe.errors import StoreUnreachable, TableNotFound, UnreadableFile, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.formats import Column, DataFile
 from grebe.formats.spark_types import spark_type, type_json, type_text
 from grebe.sources.lake import LakeFiles, LakeKind, LakeVersion, moment_ms, needs, no_such_version, require_one, uri_of
 from grebe.sources.marks import MARKS
 from grebe.sources.protocol import Deleted, Request, Version
+from grebe.sources.roots import refused, require_regular_files
+from grebe.store.protocol import ObjectMissing, ObjectTooLarge, Store
 
 if TYPE_CHECKING:
     from hudi import HudiFileSlice, HudiInstant, HudiTable
 
+_PROPERTIES = f"{MARKS['hudi']}/hoodie.properties"
+_METADATA = f"{MARKS['hudi']}/metadata"
+_BASE_PATH = "hoodie.base.path"
+_MOST_PROPERTIES = 1024 * 1024
 _BEYOND = ("Only support", "not supported")
 """How the package says that it does not read such tables: of another version, not of Parquet, without partition columns."""
 
@@ -53,6 +59,8 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
     uri = canonical_uri(given)
     with needs("hudi", "hudi"):
         from hudi import HudiReadOptions, HudiTableBuilder
+    store = request.open_store(uri, request.storage_options)
+    _require_own_places(store, uri)
     with _errors(uri):
         builder = HudiTableBuilder.from_base_uri(uri)
         table = builder.with_storage_options(dict(request.storage_options)).build()
@@ -62,12 +70,32 @@ def _opened(given: str, request: Request, version: Version | None, timestamp: st
         fields = list(table.get_schema_with_meta_fields())
     columns = tuple(Column(one.name, type_text(spark_type(one.type))) for one in fields)
     stored = tuple({"name": one.name, "type": type_json(one.type), "nullable": True, "metadata": {}} for one in columns)
-    store = request.open_store(uri, request.storage_options)
     plain = [one for one in slices if not one.has_log_files()]
     merged = len(slices) - len(plain)
     return HudiSource(
         uri, store, request, instant or "", columns, stored, _listed(uri, plain, request.allowed_roots), merged=merged
     )
+
+
+def _require_own_places(store: Store, uri: str) -> None:
+    """Raise `Unsupported` if the properties of the table, or of its table of metadata, say that it lies elsewhere: the package hudi
+    goes there, with the credentials of this table or with whatever the machine has. Other paths it takes for relative ones."""
+    require_regular_files(uri, deep=True)
+    for table in (uri, f"{uri}/{_METADATA}"):
+        path = f"{table}/{_PROPERTIES}".removeprefix(f"{uri}/")
+        for line in _lines(store, path):
+            value = line.partition("=")[2].strip()
+            if _BASE_PATH in line and (not value or canonical_uri(value) != table):
+                raise refused(uri, f"the place {value!r}, as that of the table itself (in {path})")
+
+
+def _lines(store: Store, path: str) -> list[str]:
+    try:
+        return store.get(path, _MOST_PROPERTIES).decode(errors="replace").splitlines()
+    except ObjectMissing:
+        return []
+    except ObjectTooLarge as error:
+        raise UnreadableFile(f"{error.args[0]}: no properties of Hudi", detail="HUDI") from error
 
 
 def _listed(uri: str, slices: "Sequence[HudiFileSlice]", allowed: Sequence[str]) -> LakeFiles:

@@ -8,6 +8,7 @@ above it: a log must not make a reader fetch files of the local disk, of other s
 """
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 
 from grebe.errors import Unsupported
@@ -43,6 +44,55 @@ def require_allowed(uris: Iterable[str], table: str, roots: Sequence[str] = ()) 
                 "keeps files there, name that folder in the setting allowed_roots",
                 detail="OUTSIDE_ROOTS",
             )
+
+
+def refused(table: str, what: str) -> Unsupported:
+    """Return the error for what a log names and nobody may open because of it."""
+    return Unsupported(
+        f"the log of {table} names {what}: nothing there was read. Only files of the table itself, and places that the setting "
+        "allowed_roots names, are read",
+        detail="OUTSIDE_ROOTS",
+    )
+
+
+def require_regular_files(table: str, folder: str = "", *, deep: bool = False) -> None:
+    """Raise `Unsupported` if a pipe, a socket or a device lies in a folder of a local table, or (`deep`) in one below it: a library
+    that opens it waits for ever. Links are followed, as libraries do."""
+    if not table.startswith(_LOCAL):
+        return
+    waiting, seen = [folder], set[tuple[int, int]]()
+    while waiting:
+        here = waiting.pop()
+        place = f"{table}/{here}".removeprefix(_LOCAL)
+        try:
+            facts = os.stat(place)  # noqa: PTH116 - a place from outside
+            with os.scandir(place) as entries:
+                found = list(entries)
+        except OSError:
+            continue  # it is not there, or whoever reads it says what is wrong
+        if (facts.st_dev, facts.st_ino) in seen:
+            continue  # a link led back
+        seen.add((facts.st_dev, facts.st_ino))
+        for one in found:
+            path = f"{here}/{one.name}".lstrip("/")
+            kind = _kind(one.path)
+            if stat.S_ISDIR(kind):
+                waiting += [path] * deep
+            elif not stat.S_ISREG(kind):
+                raise refused(table, f"{path}, which is no regular file")
+
+
+def is_regular(uri: str) -> bool:
+    """Tell whether nothing but a regular file, or nothing at all, lies at a local URI. Others are left to their store."""
+    return not uri.startswith(_LOCAL) or stat.S_ISREG(_kind(uri.removeprefix(_LOCAL)))
+
+
+def _kind(place: str) -> int:
+    """Return the mode of what lies at a place, or that of a regular file where nothing does."""
+    try:
+        return os.stat(place).st_mode  # noqa: PTH116 - a place from outside
+    except OSError:
+        return stat.S_IFREG
 
 
 def _is_below(uri: str, root: str) -> bool:
