@@ -20,7 +20,8 @@ from grebe.errors import UnreadableFile
 from grebe.files.untrusted import decoding
 from grebe.formats import Column, DataFile
 from grebe.formats.parquet_file import open_parquet
-from grebe.formats.parquet_pages import read_row_count
+from grebe.formats.parquet_pages import naming, read_row_count
+from grebe.formats.parquet_pages.projection import projection_of
 from grebe.formats.parquet_pages.structure import read_checked_footer
 from grebe.formats.parquet_statistics import footer_of
 from grebe.formats.spark_types import spark_type, type_text
@@ -58,7 +59,7 @@ def _values() -> pa.Table:
 
 
 class ParquetFooter(Target):
-    """What is taken from footers alone: counts of rows, sizes of columns, statistics of values."""
+    """What is taken from footers alone: counts of rows, sizes of columns, statistics of values, types."""
 
     def __init__(self, seeds: Seeds) -> None:
         super().__init__(seeds)
@@ -108,7 +109,13 @@ class ParquetFooter(Target):
         store.put("t/part", data)
         file = DataFile(store, "t/part", len(data))
         refused: list[grebe.GrebeError] = []
-        uses: tuple[Callable[[DataFile], object], ...] = (self._sizes, self._statistics, self._bounds, read_row_count)
+        uses: tuple[Callable[[DataFile], object], ...] = (
+            self._sizes,
+            self._statistics,
+            self._bounds,
+            self._types,
+            read_row_count,
+        )
         for use in uses:
             try:
                 use(file)
@@ -136,6 +143,11 @@ class ParquetFooter(Target):
             for column in self._columns:
                 if column.name in leaves:
                     bounds_of(opened, column.name, column.type)
+
+    def _types(self, file: DataFile) -> None:
+        footer = read_checked_footer(file)
+        with naming(file.uri):
+            projection_of(footer.schema, None)
 
 
 def _arrow_schema_changed(chance: random.Random, footer: bytes) -> bytes:

@@ -62,7 +62,7 @@ OTHERS = [
 
 
 @dataclass(frozen=True, slots=True)
-class _Here(InMemory):
+class Here(InMemory):
     def made(self, table: TableInfo) -> Log:
         return Log(self.opener(""), self.clock, identity.this_writer(), patience=5.0).create(table)
 
@@ -89,10 +89,10 @@ class FailingWorld(World):
         raise trouble.raised()
 
     def log(self, name: str = "ann") -> Log:
-        return Log(self.store, self.clock, identity.this_writer(), patience=5.0).open()
+        return self.opened(identity.this_writer())
 
     def place(self) -> Place:
-        return _Here("memory://lake", "memory://log", None, lambda uri: self.store, self.clock)
+        return Here("memory://lake", "memory://log", None, lambda uri: self.store, self.clock)
 
 
 @pytest.fixture(autouse=True)

@@ -50,7 +50,13 @@ class Folder:
         """Create a new file for writing, open to nobody but its owner until it has the access it is to have."""
         handle = os.open(self._at(name), _DRAFT | _NO_FOLLOW, 0o666 if access is None else 0o600, dir_fd=self.handle)
         if access is not None:
-            access.give_to_file(handle)
+            try:
+                access.give_to_file(handle)
+            except OSError:
+                os.close(handle)
+                with contextlib.suppress(OSError):  # a draft that stays is no object
+                    self.unlink(name)
+                raise
         return handle
 
     def enter(self, name: str, *, to_list: bool = False) -> "Folder":
@@ -70,12 +76,20 @@ class Folder:
         except FileExistsError:
             return
         if access is not None and self.handle is not None:
-            made = os.open(name, os.O_RDONLY | _FOLDER | _NO_FOLLOW, dir_fd=self.handle)
             try:
-                access.give_to_folder(made)
-            finally:
-                os.close(made)
+                self._open_to(name, access)
+            except OSError:
+                with contextlib.suppress(OSError):  # who finds it later takes it to be as open as it should be
+                    os.rmdir(name, dir_fd=self.handle)
+                raise
         self.flush()
+
+    def _open_to(self, name: str, access: Access) -> None:
+        handle = os.open(name, os.O_RDONLY | _FOLDER | _NO_FOLLOW, dir_fd=self.handle)
+        try:
+            access.give_to_folder(handle)
+        finally:
+            os.close(handle)
 
     def link(self, existing: str, name: str) -> None:
         os.link(self._at(existing), self._at(name), src_dir_fd=self.handle, dst_dir_fd=self.handle)
