@@ -32,8 +32,8 @@ SEEDS = 8
 SOAK_SEEDS = 120
 # Spark cuts a file by the length that it was listed with: of a file that grew since, it reads a part, with or without indexes.
 LATE_CHANGES: tuple[Change, ...] = ("overwrite", "rename over", "restore", "delete")
-SAYS_SO = r"SOURCE_CHANGED_FILE_CHANGED|FILE_NOT_EXIST"
-"""How a query may end whose files change after they were listed."""
+SAYS_SO = r"SOURCE_CHANGED_FILE_CHANGED|FILE_NOT_EXIST|SparkFileNotFoundException"
+"""How a query may end whose files change after they were listed: in our words, in those of Spark, in those of Spark 3.5."""
 
 
 @pytest.fixture(scope="module")
