@@ -238,6 +238,11 @@ public final class Bridge {
     return Relations.digest(frame);
   }
 
+  /** The tables of a query that is to be stored, that one first. */
+  public List<Object> tablesOf(Dataset frame, String table) throws Exception {
+    return Stored.tables(frame, table);
+  }
+
   /** What a query that is to be stored means, seen from this table. */
   public String stored(Dataset frame, String table) {
     return Stored.describe(frame, table);

@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
@@ -256,7 +257,9 @@ final class FromView {
   private static Expression average(DeclarativeAggregate average, Expression sum, Expression count) {
     List<AttributeReference> buffer = Scala.list(average.aggBufferAttributes());
     Expression zero = Literal.create(0, DataTypes.IntegerType);
-    Expression some = new Coalesce(Scala.seq(cast(sum, buffer.get(0).dataType()), cast(zero, buffer.get(0).dataType())));
+    // Where there are values, a sum that is NULL did not fit.
+    Expression none = new EqualTo(count, Literal.create(0L, DataTypes.LongType));
+    Expression some = new If(none, cast(zero, buffer.get(0).dataType()), cast(sum, buffer.get(0).dataType()));
     return exchanged(average.evaluateExpression(), buffer, some, count);
   }
 

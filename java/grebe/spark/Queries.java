@@ -155,7 +155,7 @@ final class Queries {
   }
 
   /** Spark 4 has frames in a package of their own. */
-  private static Object ofRows(SparkSession session, LogicalPlan plan) throws Exception {
+  static Object ofRows(SparkSession session, LogicalPlan plan) throws Exception {
     for (String name : new String[] {"org.apache.spark.sql.classic.Dataset", "org.apache.spark.sql.Dataset"}) {
       Class<?> frames;
       try {

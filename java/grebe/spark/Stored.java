@@ -50,6 +50,28 @@ final class Stored {
     }
   }
 
+  /** Its tables as frames of their own, in the order in which it is described. */
+  static List<Object> tables(Dataset frame, String table) throws Exception {
+    LogicalPlan analyzed = frame.queryExecution().analyzed();
+    Stored stored = new Stored(table);
+    Explaining.OFF.set(Boolean.TRUE);
+    try {
+      stored.of(analyzed, frame.sparkSession().sessionState()
+          .executePlan(analyzed, org.apache.spark.sql.execution.CommandExecutionMode$.MODULE$.SKIP()).optimizedPlan());
+    } finally {
+      Explaining.OFF.set(Boolean.FALSE);
+    }
+    List<Object> found = new ArrayList<>();
+    for (Scanned relation : stored.relations) {
+      for (LogicalPlan leaf : Scala.<LogicalPlan>list(analyzed.collectLeaves())) {
+        if (leaf.outputSet().intersect(relation.leaf.outputSet()).nonEmpty()) {
+          found.add(Queries.ofRows(frame.sparkSession(), leaf));
+        }
+      }
+    }
+    return found;
+  }
+
   private String of(LogicalPlan analyzed, LogicalPlan optimized) {
     // An order without a limit means nothing to who reads the rows later.
     LogicalPlan plan = optimized instanceof Sort ? ((Sort) optimized).child() : optimized;
@@ -131,6 +153,9 @@ final class Stored {
     if (expression instanceof StaticInvoke && ((StaticInvoke) expression).functionName().equals("readSidePadding")) {
       return padded(Scala.<Expression>list(expression.children()));
     }
+    if (expression instanceof Literal && expression.dataType() instanceof DecimalType && ((Literal) expression).value() != null) {
+      return decimal((Literal) expression);
+    }
     if (expression instanceof Literal && isMoment(expression) && ((Literal) expression).value() != null) {
       return moment(((Literal) expression).value());
     }
@@ -159,6 +184,14 @@ final class Stored {
   /** A timestamp in words that mean the same in every time zone: SQL has a local time, and does not say of which zone. */
   private static Expression moment(Object micros) {
     return call("timestamp_micros", Literal$.MODULE$.apply(micros));
+  }
+
+  /** SQL takes the type of a decimal from its digits, so that another one has to be named. */
+  private static Expression decimal(Literal literal) {
+    java.math.BigDecimal value = ((org.apache.spark.sql.types.Decimal) literal.value()).toJavaBigDecimal();
+    DecimalType type = (DecimalType) literal.dataType();
+    boolean isSaid = value.scale() == type.scale() && Math.max(value.precision(), value.scale()) == type.precision();
+    return isSaid ? literal : Cast$.MODULE$.apply(literal, type, false);
   }
 
   private static boolean isMoment(Expression expression) {

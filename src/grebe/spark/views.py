@@ -21,7 +21,7 @@ from grebe.indexes.view.definition import (
     same_files,
 )
 from grebe.indexes.view.expressions import Refused
-from grebe.indexes.view.trees import text_of
+from grebe.indexes.view.trees import is_attempt, text_of
 from grebe.indexes.where import unsure_casts
 from grebe.predicate.normalise import normalise
 from grebe.predicate.text import to_sql
@@ -33,6 +33,7 @@ from grebe.spark.conditions import condition_of
 from grebe.spark.queries import frame_of_query, require_query
 from grebe.spark.read_expressions import predicate, type_of_json
 from grebe.spark.shim import Shim, load
+from grebe.spark.view_check import require_same
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +74,9 @@ def definition_of(session: "SparkSession", query: "str | DataFrame", table: str,
             detail="VIEW_SHAPE",
         )
     bases = _bases(session, shim, said["relations"], table, index)
-    return _Meant(index, said, bases, _settings(session)).definition(query if isinstance(query, str) else "")
+    definition = _Meant(index, said, bases, _settings(session)).definition(query if isinstance(query, str) else "")
+    require_same(session, frame, said, definition, table, index)
+    return definition
 
 
 def _settings(session: "SparkSession") -> dict[str, str]:
@@ -306,6 +309,12 @@ class _Meant:
                 "texts, dates, times and booleans",
                 detail="VIEW_KEY_TYPE",
             )
+        if kind.startswith("{"):  # as JSON, which only nested types need
+            raise InvalidIndex(
+                f"view {self.index} holds {one['sql']}, which is {kind}; a view holds single values: name fields of structs, and "
+                "leave arrays and maps out",
+                detail="VIEW_KEY_TYPE",
+            )
         return Key(name or otherwise, one["tree"], one["sql"], kind)
 
     def _measure(self, one: Mapping[str, Any]) -> list[Key]:
@@ -320,6 +329,11 @@ class _Meant:
             )
         if one["distinct"] or name == "HyperLogLogPlusPlus":
             return [self._key(argument, None, f"d{len(self.functions)}_{i}") for i, argument in enumerate(arguments)]
+        if is_attempt(one["tree"]):
+            raise InvalidIndex(
+                f"view {self.index}: try_{_SUMS.get(name, 'avg')} is not stored: a group that does not fit is lost among others",
+                detail="VIEW_AGGREGATE",
+            )
         of = type_text(json.loads(arguments[0]["type"])) if arguments else ""
         if name == "Count":
             self._made(one, "count", self._kept(f"count({sql})", "long", "", "sum"))

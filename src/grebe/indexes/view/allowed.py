@@ -5,7 +5,7 @@ executed when it is met in a log."""
 _NUMBERS = """
     abs acos acosh asin asinh atan atan2 atanh bin bround cbrt ceil ceiling conv cos cosh cot csc degrees e exp expm1
     factorial floor greatest hex hypot least ln log log10 log1p log2 mod negative pi pmod positive pow power radians
-    rint round sec sign signum sin sinh sqrt tan tanh try_add try_divide try_multiply try_subtract try_mod unhex
+    rint round sec sign signum sin sinh sqrt tan tanh unhex
     width_bucket bit_count bit_get getbit shiftleft shiftright shiftrightunsigned div
 """
 _TEXTS = """

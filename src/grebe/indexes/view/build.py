@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from grebe.errors import CorruptIndex
+from grebe.formats.spark_types import type_text
 from grebe.indexes.classic import functions
 from grebe.indexes.content.by_range import column
 from grebe.indexes.content.copied import WRITER
@@ -30,6 +32,7 @@ _OF_FIRST_PARTITION = re.compile(r"_0+\.gix$")
 
 def arrange(definition: Definition, rows: Rows) -> Arranged:
     derived = rows_of(definition, rows.frame(), [rows.other(one) for one in definition.bases[1:]])
+    _require_types(definition, derived)
     older = rows.older([*definition.fields, (FILE_COLUMN, "integer")])
     if older is not None:
         derived = derived.unionByName(older.where(column(FILE_COLUMN).isNotNull()))
@@ -43,6 +46,17 @@ def arrange(definition: Definition, rows: Rows) -> Arranged:
     )
 
 
+def _require_types(definition: Definition, derived: "DataFrame") -> None:
+    """Raise `CorruptIndex` if a column is not of the type that queries are told it has."""
+    types = {field.name: type_text(field.dataType.jsonValue()) for field in derived.schema}
+    for name, kind in definition.fields:
+        if types[name] != kind:
+            raise CorruptIndex(
+                f"the column {name} of a view is {types[name]} and should be {kind}; create the view anew",
+                detail="SPEC",
+            )
+
+
 def is_of_all_files(path: str) -> bool:
     """Whether a content file of a view that groups holds the groups of all files."""
     return _OF_FIRST_PARTITION.search(path) is not None
@@ -50,12 +64,7 @@ def is_of_all_files(path: str) -> bool:
 
 def rows_of(definition: Definition, frame: "DataFrame", others: "Sequence[DataFrame]") -> "DataFrame":
     """Of rows of the first table that carry the ids of their files, joined with the other tables."""
-    joined = frame.alias(_FIRST)
-    for number, other in enumerate(others, 1):
-        joined = joined.crossJoin(other.alias(f"t{number}"))
-    tables = 1 + len(others)
-    for condition in definition.where:
-        joined = joined.where(spark_column(parsed(condition.sql, tables)))
+    joined, tables = joined_rows(definition, [frame, *others]), 1 + len(others)
     keys = [spark_column(parsed(one.sql, tables)).alias(one.name) for one in definition.keys]
     file = functions.col(f"{_FIRST}.{FILE_COLUMN}")
     if not definition.grouped:
@@ -63,6 +72,16 @@ def rows_of(definition: Definition, frame: "DataFrame", others: "Sequence[DataFr
     measures = [spark_column(parsed(one.sql, tables, True)).alias(one.name) for one in definition.measures]
     names = [column(name) for name, _ in definition.fields]
     return joined.groupBy(*keys, file).agg(*measures).select(*names, column(FILE_COLUMN))
+
+
+def joined_rows(definition: Definition, frames: "Sequence[DataFrame]", how: str = "cross") -> "DataFrame":
+    """Of rows of all tables, those that the view is about. `how`: `cross` or `inner`, which Spark tells apart."""
+    joined = frames[0].alias(_FIRST)
+    for number, other in enumerate(frames[1:], 1):
+        joined = joined.join(other.alias(f"t{number}"), how=how)
+    for condition in definition.where:
+        joined = joined.where(spark_column(parsed(condition.sql, len(frames))))
+    return joined
 
 
 def _with_groups_of_all_files(definition: Definition, fine: "DataFrame") -> "DataFrame":

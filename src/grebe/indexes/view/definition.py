@@ -12,7 +12,7 @@ from grebe.formats import Column, Reading
 from grebe.formats.spark_types import type_json, type_text
 from grebe.indexes import where
 from grebe.indexes.view.expressions import Refused, is_local_time, parsed
-from grebe.indexes.view.trees import Tree, check_tree, columns_in
+from grebe.indexes.view.trees import Tree, attempts_in, check_tree, columns_in
 from grebe.predicate.tree import Predicate
 
 _MERGES = ("sum", "min", "max")
@@ -176,6 +176,8 @@ class Definition:
             raise ValueError("columns that are there twice, or not at all")
         for tree in self.trees:
             check_tree(tree, tables)
+            if attempts_in(tree):
+                raise Refused("an operation such as try_add or try_sum")
 
     @classmethod
     def from_dict(cls, index: str, known: Mapping[str, Any]) -> "Definition":

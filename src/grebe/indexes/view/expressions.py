@@ -208,6 +208,8 @@ class _Parser:
         at = self.cursor
         if sign := at.take_sign("-", "+", "~"):
             term = self.expression(_SIGN)
+            if sign == "-" and isinstance(term, Constant) and (negative := _negative(term)) is not None:
+                return negative  # the least whole number has no positive one
             return term if sign == "+" else Operation("negative" if sign == "-" else "~", (term,))
         if at.take_sign("("):
             found = self.expression(0)
@@ -369,6 +371,14 @@ def _number(text: str) -> Constant:
     if "e" in low:
         return Constant(float(low), "double")
     return Constant(Decimal(low)) if "." in low else Constant(int(low))
+
+
+def _negative(constant: Constant) -> Constant | None:
+    value = constant.value
+    if isinstance(value, Decimal):
+        return Constant(value.copy_negate(), constant.type)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Constant(-value, constant.type) if is_number else None  # type: ignore[operator]
 
 
 def _bytes(digits: str) -> bytes:

@@ -4,6 +4,7 @@ A column is `["@", relation, name, field…]`, anything else `[what it is, its t
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -44,6 +45,7 @@ _PATTERNS = ("StartsWith", "EndsWith", "Contains", "Like", "RLike")
 # NULL where any of their arguments is.
 _STRICT = frozenset((*_COMPARISONS, *_ARITHMETIC, *_DATES, *_TIMES, *_TEXTS, *_PATTERNS))
 # NULL where the first of them is.
+_ATTEMPT = re.compile(r"[(,]TRY[,)]")
 _STRICT_IN_FIRST = frozenset(("In", "InSet"))
 
 
@@ -73,6 +75,15 @@ def children(tree: Tree) -> list[Tree]:
 def name_of(tree: Tree) -> str:
     """The class of the expression: `Sum`."""
     return str(tree[0]).partition("(")[0]
+
+
+def is_attempt(tree: Tree) -> bool:
+    """Tell whether an operation gives NULL where others of its name fail: `try_add`, which Spark writes as `+`."""
+    return not is_column(tree) and name_of(tree) not in ("Cast", "Literal") and _ATTEMPT.search(tree[0]) is not None
+
+
+def attempts_in(tree: Tree) -> bool:
+    return is_attempt(tree) or any(map(attempts_in, children(tree)))
 
 
 def renumbered(tree: Tree, number: Callable[[int], int]) -> Tree:
