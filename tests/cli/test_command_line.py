@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -78,6 +79,22 @@ def test_a_fault_of_ours_shows_neither_traceback_nor_values_unless_asked_to() ->
     loud = run(fail, "act", "-vv")
     assert loud.exit_code == 1
     assert "Traceback" in loud.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["doctor", "--help"], ["list", "{table}"], ["vacuum", "{table}"]]
+)
+def test_output_that_cannot_be_written_is_one_line_and_no_fault(arguments: list[str], indexed: str) -> None:
+    program = "from grebe.cli.main import main; main()"
+    asked = [part.replace("{table}", indexed) for part in arguments]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", program, *asked], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: the output cannot be written (No space left on device); ")
+    assert len(ended.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("arguments", [["--json", "act"], ["act", "--json"], ["act", "x", "--json"]])

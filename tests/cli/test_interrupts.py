@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import grebe
-from grebe.cli.interrupts import interruptible
+from grebe.cli.interrupts import held_back, interruptible
 from grebe.cli.verb import Verb, Verbs
 from grebe.indexes.classic import functions
 from grebe.session.lake_table import LakeTable
@@ -46,6 +46,63 @@ def test_a_verb_that_is_interrupted_says_one_line_and_exits_with_130(monkeypatch
     assert result.exit_code == 130
     assert result.stdout == ""
     assert result.stderr == "error: cancelled by the user\n"
+
+
+def test_an_interrupt_is_kept_back_and_raised_once_the_block_has_ended() -> None:
+    before, steps = signal.getsignal(signal.SIGINT), []
+
+    def work(interrupts: int) -> None:
+        with held_back() as hold:
+            for _ in range(interrupts):
+                ctrl_c()
+            signal.signal(signal.SIGINT, before)
+            hold()
+            steps.append(interrupts)
+
+    work(0)
+    for interrupts in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            work(interrupts)
+    assert steps == [0, 1]
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_real_ctrl_c_while_java_starts_leaves_no_java(tmp_path: Path, share: float) -> None:
+    spark_starts = 4.0
+    folder = tmp_path / "t"
+    folder.mkdir()
+    pq.write_table(pa.table({"s": ["a", "b"]}), folder / "0.parquet")
+    program = "from grebe.cli.main import main; main()"
+    asked = ["create", str(folder), "by_s", "--kind", "lookup", "--on", "s", "--master", "local[1]"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *asked],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while not (java := _java_of(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(share * spark_starts)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=120)[1]  # which ends only when Java has let go of the pipes
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "error: cancelled by the user"
+    assert "Traceback" not in said
+    assert not any(Path(f"/proc/{one}").exists() and _is_alive(one) for one in java)
+
+
+def _java_of(session: int) -> list[int]:
+    """The processes of a session that are a Java, or are becoming one."""
+    found = subprocess.run(["ps", "-o", "pid=,comm=", "-s", str(session)], capture_output=True, text=True, check=False)
+    return [int(line.split()[0]) for line in found.stdout.splitlines() if line.split()[1] == "java"]
+
+
+def _is_alive(process: int) -> bool:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.spark

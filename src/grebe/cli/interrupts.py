@@ -7,7 +7,7 @@ is outside of py4j.
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -18,6 +18,32 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _AGAIN_EVERY = 0.1
+
+
+@contextmanager
+def held_back() -> Iterator[Callable[[], object]]:
+    """Keep Ctrl-C back until the block ends, which is to be short: a Java whose start is interrupted is left to itself. The second
+    one is let through. The function that is given does so anew, where the block has put another handler in place."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    asked = threading.Event()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    def hold() -> None:
+        signal.signal(signal.SIGINT, handler)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield hold
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked.is_set():
+        raise KeyboardInterrupt
 
 
 @contextmanager

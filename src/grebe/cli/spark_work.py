@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from grebe.cli.interrupts import interruptible
+from grebe.cli.interrupts import held_back, interruptible
 from grebe.clock import SYSTEM
 from grebe.errors import Unsupported
 from grebe.spark.java import find_java
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
 # What goes wrong is said in a line of our own; `--conf spark.log.level=ERROR` shows what Spark says of it.
-_ERRORS_OF_QUERIES = "SQLQueryContextLogger"
+_ERRORS_OF_QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _LOOK_EVERY = 0.25
 
 
@@ -27,6 +27,7 @@ _LOOK_EVERY = 0.25
 def spark_for(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
     """A session on its own JVM, ended afterwards; the one that this process has already, if there is one."""
     try:
+        from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as missing:
         raise Unsupported(
@@ -35,17 +36,19 @@ def spark_for(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         ) from missing
 
     # PySpark writes every error of a query to stderr as JSON; a command says what went wrong in a line of its own.
-    logging.getLogger(_ERRORS_OF_QUERIES).disabled = True
+    for name in _ERRORS_OF_QUERIES:
+        logging.getLogger(name).disabled = True
     there = SparkSession.getActiveSession()
     if there is not None:
         yield there
         return
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder: Any = SparkSession.builder.appName("grebe").master(master)
-    for name, value in {**_QUIET, **conf}.items():
-        builder = builder.config(name, value)
-    session: SparkSession = builder.getOrCreate()
+    settings = SparkConf().setAppName("grebe").setMaster(master).setAll([*{**_QUIET, **conf}.items()])
+    with held_back() as hold:
+        SparkContext.getOrCreate(settings)
+        hold()  # which has put a handler of its own in place
+        session = SparkSession.builder.getOrCreate()
     try:
         with interruptible(session):
             yield session

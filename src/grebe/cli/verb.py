@@ -1,7 +1,10 @@
 """What all verbs share: `--json` and `-v` before or after the verb, negative numbers as values, errors without a traceback."""
 
+import contextlib
+import errno
 import importlib
 import logging
+import os
 import re
 import sys
 import traceback
@@ -12,6 +15,7 @@ import click
 from grebe.cli.output import Json, Text
 from grebe.errors import GrebeError
 
+_OUTPUT_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NEGATIVE_NUMBER = re.compile(r"-((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|Infinity)")
 
 json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs.")
@@ -72,6 +76,8 @@ class Verb(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:  # the last place to meet a fault of ours: people get a line, `-vv` the traceback
+            if _is_of_output(error):
+                raise
             _show_traceback(verbose)
             name = type(error).__name__
             raise Failed(
@@ -93,6 +99,27 @@ class Verbs(click.Group):
         except KeyboardInterrupt as interrupt:
             raise Cancelled from interrupt
 
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """Say in one line that the output got lost, wherever that shows: what is printed may wait until the end."""
+        code: Any = 1
+        try:
+            try:
+                return super().main(*arguments, **settings)
+            except SystemExit as ended:
+                code = ended.code or 1
+                sys.stdout.flush()
+                raise
+        except OSError as problem:
+            if not _is_of_output(problem):
+                raise
+            why = problem.strerror
+        with contextlib.suppress(OSError, ValueError):  # or Python tries once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        Failed(
+            f"the output cannot be written ({why}); what was asked for may have been carried out all the same"
+        ).show()
+        raise SystemExit(code)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.verbs)
 
@@ -112,6 +139,11 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(name, says) for name, (_, says) in self.verbs.items()])
+
+
+def _is_of_output(error: Exception) -> bool:
+    """Tell whether what was printed does not get out. What goes wrong with a file names the file, or is an error of ours."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_LOST
 
 
 def _texts(value: object) -> tuple[str, ...]:
