@@ -364,3 +364,9 @@ def test_the_rank_of_a_place_holds_whichever_name_it_uses(tmp_path: Path) -> Non
 def test_two_names_of_one_setting_with_two_values_are_refused() -> None:
     with pytest.raises(InvalidConfig, match="the same setting"):
         Config(micd_seconds=1, vacuum_retention_seconds=2)
+
+
+def test_places_from_home_are_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/anna")
+    config = Config(location="~/indexes", allowed_roots=("~/lake", "s3://b/~x"))
+    assert (config.location, config.allowed_roots) == ("/anna/indexes", ("/anna/lake", "s3://b/~x"))

@@ -15,6 +15,8 @@ _USER = re.compile(r"[^/]*(?=@)")
 _CUT_USER = re.compile(r"(?:[^/:\[\]]*|\[[^/\]]*\]):(?![0-9]*/)[^/]*/.*@", re.DOTALL)
 _AZURE = {"abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"}
 """Before the `@` of their URIs stands a container."""
+_WEB, _WEB_SIGNS = {"http", "https", "ftp"}, set("?#")
+"""Nothing is a glob there: whatever follows one of the signs is no part of the path, and may be a token."""
 _HOSTS = {"s3", "s3a", "s3n", "gs", "gcs", "http", "https", "ftp", "sftp"}
 """Their URIs have an authority always. A path of others, as `hdfs:/me@work`, may begin with a name that holds an `@`."""
 
@@ -30,7 +32,10 @@ def refuse_credentials(uri: str) -> None:
     slashes = len(rest) - len(rest.lstrip("/"))
     if scheme == "file" and slashes not in (0, 2):
         return
-    if (scheme != "file" and _QUERY.search(rest)) or _has_user(scheme, rest[slashes:], slashes):
+    has_query = (
+        not _WEB_SIGNS.isdisjoint(rest) if scheme in _WEB else scheme != "file" and _QUERY.search(rest) is not None
+    )
+    if has_query or _has_user(scheme, rest[slashes:], slashes):
         raise InvalidConfig(
             "the URI holds credentials or a query string; leave them out, and give credentials by storage_options, the environment "
             "or a profile",

@@ -117,7 +117,7 @@ def parse_place(value: object) -> str:
     refuse_credentials(value)
     if "\0" in value:
         raise ValueError("no name of a place. Give a path or a URI without NUL characters")
-    return os.path.expanduser(value) if value.startswith("~") else value  # noqa: PTH111 - a URI is no `Path`
+    return _from_home(value)
 
 
 def parse_places(value: object) -> tuple[str, ...]:
@@ -129,7 +129,11 @@ def parse_places(value: object) -> tuple[str, ...]:
                 refuse_credentials(one.strip())
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
         raise ValueError("no list of places. Give URIs or paths, as a list or as text separated by commas")
-    return tuple(one.strip() for one in given if one.strip())
+    return tuple(_from_home(one.strip()) for one in given if one.strip())
+
+
+def _from_home(place: str) -> str:
+    return os.path.expanduser(place) if place.startswith("~") else place  # noqa: PTH111 - a URI is no `Path`
 
 
 def parse_time_zone(value: object) -> str:

@@ -18,6 +18,7 @@ from grebe.advisor.workload.record import RECORDER, Recorder
 from grebe.clock import SimulatedClock
 from grebe.config import Config
 from grebe.errors import StoreRefused
+from grebe.log.location import beside
 from grebe.planner.observing import LookedUp, Ran, Read
 from grebe.predicate.codec import from_json
 from grebe.predicate.text import to_sql
@@ -46,6 +47,9 @@ def path(tmp_path: Path) -> str:
 
 def opened(path: str, **settings: object) -> Table:
     return open_table(path, config=Config(record_workload=True, **settings))  # type: ignore[arg-type]  # by name
+
+
+PLACE = beside("memory://t")
 
 
 def looked_up(value: object = SECRET, table: str = "memory://t") -> LookedUp:
@@ -225,7 +229,7 @@ def test_a_store_that_refuses_is_complained_about_once(caplog: pytest.LogCapture
         raise StoreRefused("no permission")
 
     recorder, store = Recorder(), MemoryStore(script=refusing)
-    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    hears = recorder.lookups(PLACE, lambda place: store, RECORDS)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             hears(looked_up())
@@ -237,7 +241,7 @@ def test_a_store_that_refuses_is_complained_about_once(caplog: pytest.LogCapture
 def test_nothing_is_recorded_in_a_folder_that_holds_other_things(caplog: pytest.LogCaptureFixture) -> None:
     recorder, store = Recorder(), MemoryStore()
     store.put("letter.txt", b"mine")
-    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    hears = recorder.lookups(PLACE, lambda place: store, RECORDS)
     with caplog.at_level(logging.WARNING):
         hears(looked_up())
         recorder.flush()
@@ -245,9 +249,23 @@ def test_nothing_is_recorded_in_a_folder_that_holds_other_things(caplog: pytest.
     assert "STORE_REFUSED_LOCATION_NOT_EMPTY" in caplog.text
 
 
+def test_queries_on_a_part_of_a_table_leave_nothing_in_that_table(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    part = tmp_path / "t" / "day=1"
+    part.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), part / "x.parquet")
+    with caplog.at_level(logging.WARNING):
+        for table in (part, part / "x.parquet"):
+            open_table(str(table), config=RECORDS).files("id = 1")
+            RECORDER.flush()
+    assert caplog.text.count("STORE_REFUSED_LOCATION_IN_TABLE") == 1
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["day=1", "t", "x.parquet"]
+
+
 def test_a_query_that_cannot_be_written_down_does_not_keep_the_others_from_it(caplog: pytest.LogCaptureFixture) -> None:
     recorder, store = Recorder(), MemoryStore()
-    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    hears = recorder.lookups(PLACE, lambda place: store, RECORDS)
     hears(Ran(None, (), (), (), 0, 0.0))  # type: ignore[arg-type]  # wrong on purpose
     hears(looked_up())
     with caplog.at_level(logging.WARNING):
@@ -264,7 +282,7 @@ def test_many_queries_are_written_without_waiting_for_the_time() -> None:
             written.set()
 
     recorder, store = Recorder(seconds=3600), MemoryStore(script=seen)
-    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    hears = recorder.lookups(PLACE, lambda place: store, RECORDS)
     for number in range(1100):
         hears(looked_up(number))
     assert written.wait(60)
@@ -274,7 +292,7 @@ def test_many_queries_are_written_without_waiting_for_the_time() -> None:
 
 def test_threads_lose_nothing() -> None:
     recorder, store = Recorder(seconds=0.01), MemoryStore()
-    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    hears = recorder.lookups(PLACE, lambda place: store, RECORDS)
     threads = [threading.Thread(target=lambda: [hears(looked_up(n)) for n in range(300)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -287,7 +305,7 @@ def test_threads_lose_nothing() -> None:
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "_ROOM", 10)
     recorder, store = Recorder(seconds=3600), MemoryStore()
-    hears = recorder.lookups("memory://t", lambda place: store, RECORDS)
+    hears = recorder.lookups(PLACE, lambda place: store, RECORDS)
     for number in range(50):
         hears(looked_up(number))
     recorder.flush()
@@ -297,9 +315,7 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_of_writers_are_merged_now_and_then() -> None:
     clock = SimulatedClock(3)
     recorder, store = Recorder(clock, seconds=3600), MemoryStore(clock=clock)
-    hears = recorder.lookups(
-        "memory://t", lambda place: store, Config(record_workload=True, vacuum_retention_seconds=0)
-    )
+    hears = recorder.lookups(PLACE, lambda place: store, Config(record_workload=True, vacuum_retention_seconds=0))
     for number in range(200):
         hears(looked_up(number))
         recorder.flush()

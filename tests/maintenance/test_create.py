@@ -141,6 +141,12 @@ def test_what_is_no_single_table_of_files_is_refused(spark: "SparkSession", lake
     assert refused.value.code == "INVALID_INDEX_NOT_ONE_TABLE"
     with pytest.raises(TableNotFound):
         LakeTable(spark, str(lake / "nowhere"))
+    file = next((lake / "t").glob("*.parquet"))
+    alone = lake / "alone.parquet"
+    alone.write_bytes(file.read_bytes())
+    with pytest.raises(Unsupported, match="name its folder") as single:
+        LakeTable(spark, str(alone)).create(Covering("i", on="id"))
+    assert single.value.code == "UNSUPPORTED_SINGLE_FILE"
     (made,) = LakeTable(spark, frame).create(Covering("i", on="id"))
     assert made.rows == 6
 

@@ -7,8 +7,10 @@ import pytest
 
 from grebe.errors import StoreRefused
 from grebe.files import canonical_uri
+from grebe.log.codec import encode_marker
 from grebe.log.commit import Log
 from grebe.log.entry import TableInfo
+from grebe.log.location import beside
 from grebe.maintenance.logs import Place
 from grebe.store.local import LocalStore
 from grebe.store.opening import open_store
@@ -125,6 +127,59 @@ def test_a_location_beside_tables_is_taken(tmp_path: Path, what: str) -> None:
         _file(tmp_path / file)
     wanted = place(tmp_path, tmp_path / location)
     assert wanted.made(TableInfo(wanted.table, "plain")).state.table is not None
+
+
+# What lies there, and the table, whose indexes would lie beside it.
+PARTS_OF_TABLES = {
+    "a partition": (["lake/p/day=1/x.parquet"], "lake/p/day=1"),
+    "a file in a partition": (["lake/p/day=1/x.parquet"], "lake/p/day=1/x.parquet"),
+    "a file of a job": (["lake/t/part-00000.parquet", "lake/t/part-00001.parquet"], "lake/t/part-00000.parquet"),
+    "the only file of a job": (["lake/t/part-00000.csv"], "lake/t/part-00000.csv"),
+    "a file of another name in the output of a job": (["lake/t/_SUCCESS", "lake/t/x.csv"], "lake/t/x.csv"),
+    "a folder of a Delta table": (["lake/t/_delta_log/0.json", "lake/t/x/a.parquet"], "lake/t/x"),
+    "a folder of an Iceberg table": (["lake/t/metadata/v1.metadata.json", "lake/t/data/a.parquet"], "lake/t/data"),
+    "a folder deep in a Hudi table": (["lake/t/.hoodie/hoodie.properties", "lake/t/a/b/x.parquet"], "lake/t/a/b"),
+    "a folder beside partitions": (["lake/t/day=1/x.parquet", "lake/t/other/x.parquet"], "lake/t/other"),
+    "a folder beside the files of a job": (["lake/t/part-0.parquet", "lake/t/more/x.parquet"], "lake/t/more"),
+    "a part of a table with indexes": (["lake/t/more/x.parquet", "lake/_grebe/t/grebe.json"], "lake/t/more"),
+}
+WHOLE_TABLES = {
+    "one of several": (["lake/t/part-0.parquet", "lake/u/part-0.parquet", "lake/u/_SUCCESS"], "lake/t"),
+    "a file beside others": (["lake/a.parquet", "lake/b.parquet"], "lake/a.parquet"),
+    "the only file": (["lake/a.csv"], "lake/a.csv"),
+    "a folder beside a file": (["lake/a.parquet", "lake/t/part-0.parquet"], "lake/t"),
+    "a table of a tenant": (
+        ["lake/tenant=a/orders/x.parquet", "lake/tenant=b/orders/x.parquet"],
+        "lake/tenant=a/orders",
+    ),
+    "a table in a folder that a job has marked": (["lake/_SUCCESS", "lake/t/x.csv", "lake/u/x.csv"], "lake/t"),
+    "a table of partitions": (["lake/t/day=1/x.parquet", "lake/_SUCCESS"], "lake/t"),
+}
+
+
+@pytest.mark.parametrize("what", PARTS_OF_TABLES)
+def test_indexes_of_a_part_of_a_table_do_not_go_into_that_table(tmp_path: Path, what: str) -> None:
+    files, table = PARTS_OF_TABLES[what]
+    for file in files:
+        _file(tmp_path / file)
+    if what == "a part of a table with indexes":
+        (tmp_path / files[1]).write_bytes(encode_marker((tmp_path / "lake" / "t").as_uri()))
+    before = sorted(tmp_path.rglob("*"))
+    wanted = Place(canonical_uri(str(tmp_path / table)), None, None, open_store)
+    with pytest.raises(StoreRefused, match="location=") as refused:
+        wanted.made(TableInfo(wanted.table, "plain"))
+    assert refused.value.code == "STORE_REFUSED_LOCATION_IN_TABLE"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("what", WHOLE_TABLES)
+def test_indexes_of_a_whole_table_lie_beside_it(tmp_path: Path, what: str) -> None:
+    files, table = WHOLE_TABLES[what]
+    for file in files:
+        _file(tmp_path / file)
+    wanted = Place(canonical_uri(str(tmp_path / table)), None, None, open_store)
+    made = wanted.made(TableInfo(wanted.table, "plain"))
+    assert made.store.uri == beside(wanted.table)
 
 
 def test_a_table_that_is_called_like_a_partition_has_a_place_below_a_root(tmp_path: Path) -> None:

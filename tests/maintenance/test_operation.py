@@ -1,5 +1,6 @@
 """The template of all verbs, without Spark: what fails is undone, and what may have been committed is never removed."""
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -93,6 +94,19 @@ def test_what_fails_is_rolled_back_and_removed(log: Log, store: Unreliable, prob
         carry_out(log, Verb.CREATE, ["a"], writing(log, fail, "a"), {"a": SPEC})
     assert data(store) == []
     assert not log.reload().state.operations
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_somebody_put_beside_content_stays(log: Log, store: Unreliable, committed: bool) -> None:
+    def put_and_end() -> None:
+        for path in [path for path in data(store) if path.endswith("part.gix")]:
+            store.put(f"{path.rpartition('/')[0]}/notes.txt", b"mine")
+        if not committed:
+            raise StoreUnreachable("on the way")
+
+    with contextlib.suppress(StoreUnreachable):
+        carry_out(log, Verb.CREATE, ["a", "b"], writing(log, put_and_end, "a", "b"), {"a": SPEC, "b": SPEC})
+    assert [path.rpartition("/")[2] for path in data(store)] == ["notes.txt", *["part.gix"] * committed, "notes.txt"]
 
 
 @pytest.mark.parametrize("carried_out", [True, False])

@@ -23,16 +23,10 @@ def claim(store: PatientStore, table: str, *, has_log: bool) -> None:
     if owner is None:
         if not has_log:
             require_apart(store.uri, table)
-            _require_nothing_foreign(store)
+            require_nothing_foreign(store)
         _mark(store, table)
         owner = owner_of(store)
     require_owner(store.uri, owner, table)
-
-
-def require_ours_or_empty(store: PatientStore) -> None:
-    """Raise `StoreRefused` if a folder is not marked as the location of some table and holds other things than Grebe's."""
-    if owner_of(store) is None:
-        _require_nothing_foreign(store)
 
 
 def owner_of(store: PatientStore) -> str | None:
@@ -84,7 +78,8 @@ def real_uri(uri: str) -> str:
     return f"{_LOCAL}{os.path.realpath(uri.removeprefix(_LOCAL))}" if uri.startswith(_LOCAL) else uri
 
 
-def _require_nothing_foreign(store: PatientStore) -> None:
+def require_nothing_foreign(store: PatientStore) -> None:
+    """Raise `StoreRefused` if a folder holds other things than Grebe's."""
     there = store.children()
     # What is in these folders is looked at only where nothing else is there: a folder of somebody's may hold millions of objects.
     foreign = next((name for name in there if name not in _FOLDERS and not names.is_ours(name)), None)

@@ -14,8 +14,8 @@ from grebe.log import names
 from grebe.log.commit import Log
 from grebe.log.entry import TableInfo
 from grebe.log.location import below, beside
-from grebe.log.ownership import require_apart, require_owner
-from grebe.maintenance.surroundings import require_outside_tables
+from grebe.log.ownership import require_owner
+from grebe.maintenance.surroundings import require_place
 from grebe.store.protocol import Store
 
 _AT_ONCE = 16
@@ -58,9 +58,7 @@ class Place:
 
     def _new(self, table: TableInfo) -> Log:
         location = self._candidates()[0]
-        if location != beside(self.table):  # that one lies beside its table, under a name that other engines pass over
-            require_apart(location, self.table)
-            require_outside_tables(location, self.opener)
+        require_place(location, self.table, self.opener)
         return Log(self.opener(location)).create(table)
 
     def _candidates(self) -> list[str]:

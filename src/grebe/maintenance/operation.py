@@ -1,12 +1,13 @@
 """The template of every verb: validate, begin, work, commit. What fails is rolled back, and what it wrote is removed."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 from grebe import telemetry
 from grebe.errors import GrebeError
+from grebe.log import names as paths
 from grebe.log.commit import Log, Proposal
 from grebe.log.entry import NO_PURPOSE, IndexSpec, Purpose, Verb
 from grebe.log.operation import Running, begin
@@ -97,14 +98,16 @@ def _done(work: Work, running: Running) -> Proposal:
 def _remove_all(log: Log, folders: Sequence[str]) -> None:
     """Remove the folders of an operation that did not commit: no entry names what lies there, and none will."""
     try:
-        _remove(log, [one.path for folder in folders for one in log.store.list(folder)], folders)
+        _remove(log, folders, set())
     except GrebeError as problem:
         telemetry.event(_logger, logging.WARNING, "leftovers", code=problem.code, folders=folders)
 
 
-def _remove(log: Log, paths: Sequence[str], folders: Sequence[str]) -> None:
+def _remove(log: Log, folders: Sequence[str], used: Collection[str]) -> None:
+    """Remove what lies in the folders, is not used and has the shape of what Grebe writes. What else is there is not ours."""
+    listed = [one.path for folder in folders for one in log.store.list(folder)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(log.store.delete, paths))
+        list(pool.map(log.store.delete, (path for path in listed if path not in used and paths.is_removable(path))))
     for folder in folders:
         for below in log.store.folders(folder):
             log.store.remove_folder(below.path)
@@ -119,8 +122,7 @@ def _remove_unused(log: Log, folders: Sequence[str]) -> None:
         if any(folder.endswith(f"-{running}") for folder in folders for running in state.operations):
             return  # it could not be rolled back, so it is not known yet how it ended
         used = {path for folder in folders for path in _content(state, folder)}
-        unused = [o.path for folder in folders for o in log.store.list(folder) if o.path not in used]
-        _remove(log, unused, folders)
+        _remove(log, folders, used)
     except GrebeError as problem:
         telemetry.event(_logger, logging.WARNING, "leftovers", code=problem.code, folders=folders)
 

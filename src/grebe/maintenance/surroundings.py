@@ -15,11 +15,17 @@ Looked at are all folders above, by the path as it was given and by the one that
 
 "Little else": at least half of the files are such, and no folders are there but the one on the way to the indexes. So a lake with
 folders of several tables may hold indexes, and so may a home folder with a stray file in it.
+
+Indexes that lie beside their table are in another one if the table is a part of that: if its own name is that of a partition, or
+that of a folder beside it, or it is a file in a folder of such a name or in the output of a job; else by the same signs as above,
+but no files whose names nobody's job gives: `x.parquet` beside `y.parquet` are two tables, and so are `tenant=a/orders` and
+`tenant=a/customers`.
 """
 
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from grebe import telemetry
 from grebe.clock import SYSTEM
@@ -31,7 +37,7 @@ from grebe.formats.text import TEXT
 from grebe.formats.text_records import COMPRESSION_SUFFIXES
 from grebe.log import names
 from grebe.log.location import beside, parent_of
-from grebe.log.ownership import owner_of, real_uri
+from grebe.log.ownership import owner_of, real_uri, require_apart
 from grebe.store.patient import PatientStore
 from grebe.store.protocol import Store
 
@@ -45,7 +51,16 @@ _BELOW_A_ROOT = re.compile(r".*-[0-9a-f]{16}")
 """As `grebe.log.location.below` names folders: a table that is itself called like a partition gives one such a name."""
 
 
-def require_outside_tables(location: str, opener: Callable[[str], Store]) -> None:
+def require_place(location: str, table: str, opener: Callable[[str], Store]) -> None:
+    """Raise `StoreRefused` if a folder for the indexes of a table overlaps the table or lies in another one."""
+    if location == beside(table):
+        _require_whole(table, opener)
+    else:
+        require_apart(location, table)
+        _require_outside_tables(location, opener)
+
+
+def _require_outside_tables(location: str, opener: Callable[[str], Store]) -> None:
     """Raise `StoreRefused` if the location lies in the folder of a table, or in the folder of another table's indexes."""
     for place in dict.fromkeys((real_uri(location), location)):
         if _is_partition(_name(place)):
@@ -55,6 +70,20 @@ def require_outside_tables(location: str, opener: Callable[[str], Store]) -> Non
             found = _found_at(folder, _name(way), opener, nearest=depth == 0)
             if found is not None:
                 raise _refusal(location, f"{folder}, in which it lies,", found)
+            way = folder
+
+
+def _require_whole(table: str, opener: Callable[[str], Store]) -> None:
+    """Raise `StoreRefused` if a table is a part of another one: a folder beside it would lie in that."""
+    for place in dict.fromkeys((real_uri(table), table)):
+        if _is_partition(_name(place)):
+            raise _refusal(beside(table), place, "is named like a partition of a table")
+        way = place
+        for depth, folder in enumerate(_above(place)):
+            look = partial(_whole_of, folder=folder, part=_name(way), nearest=depth == 0)
+            found = _seen_at(folder, opener, look)
+            if found is not None:
+                raise _refusal(beside(table), f"{folder}, in which it lies,", found)
             way = folder
 
 
@@ -84,10 +113,15 @@ def _found_at(folder: str, way: str, opener: Callable[[str], Store], *, nearest:
     """Say which table a folder is, or is a part of, or return None. `way`: the name in it on the way to the indexes."""
     if _is_partition(_name(folder)):
         return "is named like a partition of a table"
+    return _seen_at(folder, opener, lambda there: _data_among(there, way, nearest=nearest))
+
+
+def _seen_at(folder: str, opener: Callable[[str], Store], look: Callable[[Sequence[str]], str | None]) -> str | None:
+    """Say which table lies in a folder, by metadata, by indexes or by what `look` says of the names in it, or return None."""
     try:
         store = PatientStore(opener(folder), SYSTEM, _PATIENCE)
         there = store.children()
-        return _table_at(folder, there, store, opener) or _data_among(there, way, nearest=nearest)
+        return _table_at(folder, there, store, opener) or look(there)
     except StoreRefused as problem:  # whoever may not look there cannot put a table there either
         telemetry.event(_logger, logging.INFO, "folder_above_not_seen", folder=folder, code=problem.code)
         return None
@@ -113,25 +147,42 @@ def _owner(store: PatientStore) -> str | None:
         return None
 
 
+def _whole_of(there: Sequence[str], folder: str, part: str, *, nearest: bool) -> str | None:
+    """Say which of the names in a folder show that it is a table, of which `part` in it is a part, or return None."""
+    shown = [name for name in there if not name.startswith(("_", "."))]
+    jobs = [name for name in shown if _NAMED_BY_JOBS.fullmatch(name)]
+    told = [name for name in jobs if _is_columnar(name)]
+    if nearest:
+        if _is_partition(_name(folder)) and part in there:
+            return "is named like a partition of a table"
+        told += [name for name in (*_left_by_jobs(there), *jobs) if part in there]
+        told += [name for name in shown if name.endswith("/") and _is_partition(name.rstrip("/"))]
+    return f"is a table (it holds {told[0]!r}, for one)" if told else None
+
+
 def _data_among(there: Sequence[str], way: str, *, nearest: bool) -> str | None:
     """Say which of the names in a folder show that it holds data of a table, or return None."""
     shown = [name for name in there if not name.startswith(("_", "."))]
     files = [name for name in shown if not name.endswith("/")]
     folders = [name.rstrip("/") for name in shown if name.endswith("/")]
-    left = next((name for name in there if name in _LEFT_BY_JOBS), None)
-    if left is not None:
-        return f"holds the output of a job ({left!r})"
+    left = _left_by_jobs(there)
+    if left:
+        return f"holds the output of a job ({left[0]!r})"
     partition = next(filter(_is_partition, folders), None)
     if partition is not None:
         return f"holds partitions of a table ({partition!r}, for one)"
     text = [name for name in files if _is_text(name)]
-    columnar = [name for name in files if name not in set(text) and _is_data(name)]
+    columnar = [name for name in files if _is_columnar(name)]
     jobs = [name for name in files if _NAMED_BY_JOBS.fullmatch(name)]
     little_else = 2 * len({*text, *columnar, *jobs}) >= len(files) and not set(folders) - {way}
     told = [name for name in columnar if nearest or little_else or name in set(jobs)]
     told += [name for name in jobs if nearest or little_else]
     told += [name for name in text if nearest and little_else]
     return f"holds data files ({told[0]!r}, for one)" if told else None
+
+
+def _left_by_jobs(there: Sequence[str]) -> list[str]:
+    return [name for name in there if name in _LEFT_BY_JOBS]
 
 
 def _is_text(name: str) -> bool:
@@ -141,8 +192,9 @@ def _is_text(name: str) -> bool:
     return is_packed or any(suffix in one.suffixes for one in (CSV, JSON_LINES, TEXT))
 
 
-def _is_data(name: str) -> bool:
+def _is_columnar(name: str) -> bool:
+    """Tell whether a file holds data of a format that is no text."""
     try:
-        return format_of_file(name) is not None
+        return not _is_text(name) and format_of_file(name) is not None
     except InvalidConfig:  # a package whose formats cannot be loaded
         return False

@@ -86,9 +86,14 @@ class SparkSource:
 
     def files(self) -> FileList:
         """Return the files that the relation reads, listed now. A partition that the catalog keeps elsewhere than below the table
-        is not among them: no index covers it, and queries read it as it is."""
+        is not among them: no index covers it, and queries read it as it is. Raises `Unsupported` for a table that is one file."""
         lines = self._shim.bridge.files(self._frame._jdf).split("\n")[:-1]
         sizes, times = (np.array(lines[start::4], dtype=np.int64) for start in (1, 2))
+        if lines[0::4] == [self.uri]:
+            raise Unsupported(
+                f"{self.uri} is a file, and indexes are made for folders of files: name its folder, with this file alone in it",
+                detail="SINGLE_FILE",
+            )
         files = FileList.build(self.uri, lines[0::4], sizes, times, [fact or None for fact in lines[3::4]]).below_root()
         if self.identity == "footer":
             return with_ends(files, table_store_for(self.session, self.uri))

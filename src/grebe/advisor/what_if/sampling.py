@@ -16,6 +16,7 @@ from grebe.indexes.supposed import Groups, Sample
 from grebe.indexes.view.build import rows_of
 from grebe.indexes.view.definition import Definition
 from grebe.maintenance.facts import data_files, facts_of, spread_over
+from grebe.maintenance.failures import spark_errors
 from grebe.spark.frames import arrow_of_frame
 from grebe.spark.source import SparkSource
 from grebe.spark.stores import table_store_for
@@ -80,9 +81,10 @@ def _from_parquet(
 def _from_spark(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32], names: list[str]) -> pa.Table:
     quoted = ["`" + name.replace("`", "``") + "`" for name in names]
     tables = []
-    for place in spread_over(len(files), _SPARK_FILES):
-        one = source.frame(files.take(np.array([place])), ids[place : place + 1])
-        tables.append(arrow_of_frame(one.select(*quoted, FILE_COLUMN).limit(_ROWS // _SPARK_FILES)))
+    with spark_errors("reading some rows", source.uri):
+        for place in spread_over(len(files), _SPARK_FILES):
+            one = source.frame(files.take(np.array([place])), ids[place : place + 1])
+            tables.append(arrow_of_frame(one.select(*quoted, FILE_COLUMN).limit(_ROWS // _SPARK_FILES)))
     whole = _empty(source.reading, names)
     return pa.concat_tables([whole, *(table.cast(whole.schema) for table in tables)]).combine_chunks()
 
@@ -100,11 +102,12 @@ def _groups_in(
             return Groups(0, 0, 0, 0)
         taken = files.take(places)
         some = source.frame(taken, ids[places]).limit(_ROWS)
-        derived = rows_of(definition, some, [frame_of_base(source.session, one) for one in definition.bases[1:]])
         rows = functions.sum("count_of_rows") if definition.grouped else functions.count(functions.lit(1))
         keys = [functions.col("`" + key.name.replace("`", "``") + "`") for key in definition.keys]
         distinct = functions.approx_count_distinct(functions.xxhash64(*keys)) if keys else functions.lit(1)
-        (found,) = derived.agg(distinct, rows).collect()
+        with spark_errors("counting some groups", source.uri):
+            derived = rows_of(definition, some, [frame_of_base(source.session, one) for one in definition.bases[1:]])
+            (found,) = derived.agg(distinct, rows).collect()
         groups, grouped = int(found[0] or 0), int(found[1] or 0)
         # How many groups were met once is not known; that it is their share of the rows is the cautious guess.
         once = min(groups, round(groups * groups / max(1, grouped)))

@@ -23,7 +23,8 @@ from grebe.clock import SYSTEM, Clock
 from grebe.config import Config
 from grebe.errors import GrebeError
 from grebe.log import identity
-from grebe.log.ownership import require_ours_or_empty
+from grebe.log.ownership import owner_of, require_nothing_foreign
+from grebe.maintenance.surroundings import require_place
 from grebe.planner.observing import HearsLookups, HearsQueries, LookedUp, Ran
 from grebe.store.access import taking_access_of
 from grebe.store.patient import PatientStore
@@ -117,6 +118,8 @@ class Recorder:
                 self._write([self._waiting.popleft() for _ in range(min(_MANY, len(self._waiting)))])
 
     def _write(self, told: list[tuple[LookedUp | Ran, _Target]]) -> None:
+        if len(self._tables) >= _STORES:
+            self._tables.clear()
         by_place: dict[str, list[Observed]] = {}
         targets: dict[str, _Target] = {}
         for seen, target in told:
@@ -142,10 +145,9 @@ class Recorder:
     def _observed(self, seen: LookedUp | Ran, target: _Target) -> dict[str, Observed]:
         query, client = self._clock.new_id(), _client()
         if isinstance(seen, LookedUp):
+            self._tables[target.place] = seen.table
             return {target.place: of_lookup(seen, query, client, self._mark(target.place, target))}
         places = dict.fromkeys(seat.place for seat in seen.seats if seat.place)
-        if len(self._tables) >= _STORES:
-            self._tables.clear()
         self._tables.update((seat.place, seat.table) for seat in seen.seats)
         return of_query(seen, query, client, {place: self._mark(place, target) for place in places})
 
@@ -163,9 +165,11 @@ class Recorder:
             if len(self._stores) >= _STORES:
                 self._stores.clear()
             opened = target.opener(place)
-            require_ours_or_empty(PatientStore(opened, self._clock, _PATIENCE))
-            table = self._tables.get(place)
-            self._stores[place, target] = opened if table is None else taking_access_of(opened, table)
+            table, patient = self._tables[place], PatientStore(opened, self._clock, _PATIENCE)
+            if owner_of(patient) is None:
+                require_nothing_foreign(patient)
+                require_place(place, table, target.opener)
+            self._stores[place, target] = taking_access_of(opened, table)
         return self._stores[place, target]
 
     def _complain(self, event: str, place: str, code: str) -> None:
