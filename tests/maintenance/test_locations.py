@@ -148,6 +148,10 @@ WHOLE_TABLES = {
     "a file beside others": (["lake/a.parquet", "lake/b.parquet"], "lake/a.parquet"),
     "the only file": (["lake/a.csv"], "lake/a.csv"),
     "a folder beside a file": (["lake/a.parquet", "lake/t/part-0.parquet"], "lake/t"),
+    "a table beside others and a stray file of a job": (
+        ["lake/part-0.parquet", "lake/t/x.csv", "lake/u/x.csv"],
+        "lake/t",
+    ),
     "a table of a tenant": (
         ["lake/tenant=a/orders/x.parquet", "lake/tenant=b/orders/x.parquet"],
         "lake/tenant=a/orders",

@@ -146,7 +146,7 @@ def test_no_retention_at_all_is_an_override_by_itself(seconds: float) -> None:
 def _old_log(monkeypatch: pytest.MonkeyPatch, location: Path, table: Path) -> Log:
     """As release 0.1.0 made one: without a marker, wherever it was told to."""
     with monkeypatch.context() as patch:
-        patch.setattr(ownership, "_require_nothing_foreign", lambda store: None)
+        patch.setattr(ownership, "require_nothing_foreign", lambda store: None)
         patch.setattr(ownership, "require_apart", lambda location, table: None)
         made = Log(LocalStore(location)).create(TableInfo(table.as_uri(), "plain"))
     (location / names.MARKER).unlink()

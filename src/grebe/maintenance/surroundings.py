@@ -18,8 +18,8 @@ folders of several tables may hold indexes, and so may a home folder with a stra
 
 Indexes that lie beside their table are in another one if the table is a part of that: if its own name is that of a partition, or
 that of a folder beside it, or it is a file in a folder of such a name or in the output of a job; else by the same signs as above,
-but no files whose names nobody's job gives: `x.parquet` beside `y.parquet` are two tables, and so are `tenant=a/orders` and
-`tenant=a/customers`.
+but no files whose names nobody's job gives, and none beside several folders: `x.parquet` beside `y.parquet` are two tables, and so
+are `tenant=a/orders` and `tenant=a/customers`.
 """
 
 import logging
@@ -151,7 +151,8 @@ def _whole_of(there: Sequence[str], folder: str, part: str, *, nearest: bool) ->
     """Say which of the names in a folder show that it is a table, of which `part` in it is a part, or return None."""
     shown = [name for name in there if not name.startswith(("_", "."))]
     jobs = [name for name in shown if _NAMED_BY_JOBS.fullmatch(name)]
-    told = [name for name in jobs if _is_columnar(name)]
+    is_only_folder = all(name == f"{part}/" for name in shown if name.endswith("/"))
+    told = [name for name in jobs if _is_columnar(name) and is_only_folder]
     if nearest:
         if _is_partition(_name(folder)) and part in there:
             return "is named like a partition of a table"
