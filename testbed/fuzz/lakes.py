@@ -31,7 +31,7 @@ def answers(table: "grebe.Table") -> list[Any]:
     found.append([table.count(one) for one in _PREDICATES])
     found.append([table.exists(one) for one in _PREDICATES])
     found.append(sorted(table.within(_BOX, on=["x", "y"])["id"].to_pylist()))
-    near = table.nearest(*_POINT, 3, on=["x", "y"]).to_pylist()
+    near = table.nearest(*_POINT, 3, on=["x", "y"]).select(["x", "y"]).to_pylist()
     found.append([math.dist(_POINT, (row["x"], row["y"])) for row in near])
     return found
 
