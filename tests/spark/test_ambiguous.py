@@ -1,9 +1,11 @@
 """Files whose values depend on the columns that a query asks for are covered by no index."""
 
+import csv
+import io
 import random
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -20,6 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.core, pytest.mark.xdist_group("spar
 SCHEMA = "a string, b string, c string"
 COLUMNS = ("a", "b", "c")
 SUBSETS = (("a",), ("b",), ("c",), ("a", "c"), ("b", "c"))
+QUOTINGS: "tuple[Literal[0, 1], ...]" = (csv.QUOTE_ALL, csv.QUOTE_MINIMAL)
 TRIMMED = {"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}
 DIALECTS: list[dict[str, str]] = [
     {},
@@ -46,6 +49,15 @@ def random_line(chance: random.Random, separator: str, quote: str) -> str:
     return separator.join(field() for _ in range(chance.choice((2, 3, 3, 3, 4))))
 
 
+def ordinary_line(chance: random.Random, quoting: "Literal[0, 1]") -> str:
+    """As the module csv of Python writes them, with anything in a field."""
+    line = io.StringIO()
+    csv.writer(line, quoting=quoting, lineterminator="").writerow(
+        "".join(chance.choice('x1 ,"') for _ in range(chance.choice((0, 1, 2, 3, 4)))) for _ in COLUMNS
+    )
+    return line.getvalue()
+
+
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: ",".join(f"{k}={v}" for k, v in dialect.items()))
 def test_lines_of_csv_that_are_taken_for_safe_parse_alike_under_every_choice_of_columns(
     spark: "SparkSession", tmp_path: Path, dialect: dict[str, str]
@@ -54,6 +66,7 @@ def test_lines_of_csv_that_are_taken_for_safe_parse_alike_under_every_choice_of_
     options = format_named("csv").options.complete(dialect)
     pattern = csv_pattern(options)
     lines = [random_line(chance, options["sep"], options["quote"] or '"') for _ in range(4_000)]
+    lines += [ordinary_line(chance, quoting) for quoting in QUOTINGS for _ in range(1_000)]
     safe = [line for line in lines if line.strip() and (pattern is None or not re.search(pattern, line))]
     path = tmp_path / "t.csv"
     path.write_text("\n".join([*safe, "end"]) + "\n")
@@ -62,6 +75,40 @@ def test_lines_of_csv_that_are_taken_for_safe_parse_alike_under_every_choice_of_
     for subset in SUBSETS:
         pruned = [tuple(row) for row in table.select(*subset).collect()]
         assert pruned == [tuple(row[COLUMNS.index(name)] for name in subset) for row in full], subset
+
+
+@pytest.mark.parametrize("escape", ["\\", '"'])
+def test_records_of_several_lines_parse_alike_under_every_choice_of_columns(
+    spark: "SparkSession", tmp_path: Path, escape: str
+) -> None:
+    chance = random.Random(f"several lines {escape}")
+    dialect = {"escape": escape, "multiLine": "true"}
+    assert csv_pattern(format_named("csv").options.complete(dialect)) is None
+    for number in range(300):
+        lines = [random_line(chance, ",", '"') for _ in range(chance.choice((1, 2, 4)))]
+        lines += [ordinary_line(chance, csv.QUOTE_ALL) for _ in range(chance.choice((0, 2)))]
+        (tmp_path / f"{number}.csv").write_text("\n".join(lines))
+    table = spark.read.schema(SCHEMA).options(**dialect).csv(str(tmp_path))
+    full = [tuple(row) for row in table.collect()]
+    for subset in SUBSETS:
+        pruned = [tuple(row) for row in table.select(*subset).collect()]
+        assert pruned == [tuple(row[COLUMNS.index(name)] for name in subset) for row in full], subset
+
+
+@pytest.mark.parametrize("several_lines", ["false", "true"])
+def test_a_file_of_csv_as_others_write_it_is_covered(served: Served, tmp_path: Path, several_lines: str) -> None:
+    (tmp_path / "t").mkdir()
+    for number, quoting in enumerate(QUOTINGS):
+        with (tmp_path / "t" / f"{number}.csv").open("w", newline="") as file:
+            rows = [(one, "" if one % 3 else 'He said "x", or', '"quoted" start') for one in range(50)]
+            csv.writer(file, quoting=quoting, lineterminator="\n").writerows([COLUMNS, *rows])
+    options = {"escape": '"', "header": "true", "multiLine": several_lines}
+    table = served.spark.read.schema(SCHEMA).options(**options).csv(str(tmp_path / "t"))
+    indexed = served.lake.table(table)
+    indexed.create(grebe.Lookup("look", on="a"), grebe.Covering("cov", on="a", include=["b", "c"], buckets=2))
+    assert {one.name: one.files_covered for one in indexed.indexes()} == {"look": 2, "cov": 2}
+    for subset in (COLUMNS, *SUBSETS):
+        assert same_with_and_without(served.lake, table.where("a = '7'").select(*subset))
 
 
 def same_with_and_without(lake: "grebe.Lake", frame: "DataFrame") -> list[tuple[object, ...]]:

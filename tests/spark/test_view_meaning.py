@@ -43,6 +43,7 @@ SAID = [
     "try_cast(concat('x', k) AS INT)",
     "l + -9223372036854775808L",
 ]
+_PRECISION = "spark.sql.decimalOperations.allowPrecisionLoss"
 MODES = {"ANSI": "true", "not ANSI": "false"}
 
 
@@ -110,6 +111,43 @@ def test_an_average_whose_sum_does_not_fit_is_null_with_a_view_too(served: Serve
         served.same(f"SELECT avg(h) FROM {source}", "v")
         served.same(f"SELECT g, avg(h), avg(n) FROM {source} GROUP BY g", "v")
         assert served.spark.sql(f"SELECT avg(h) FROM {source}").collect() == [(None,)]
+
+
+# A view, a setting, and its value in a session where the words of the view mean something else.
+ELSEWHERE = {
+    "products": ("SELECT k, CAST(w * n AS STRING) AS x FROM {0}", _PRECISION, "false"),
+    "products in a condition": (
+        "SELECT g, count(*) AS c FROM {0} WHERE CAST(w / n AS STRING) > '2' GROUP BY g",
+        _PRECISION,
+        "false",
+    ),
+    "products in an aggregate": ("SELECT g, min(CAST(w / n AS STRING)) AS x FROM {0} GROUP BY g", _PRECISION, "false"),
+    "averages of products": (
+        "SELECT g, avg(length(CAST(w / n AS STRING))) AS x FROM {0} GROUP BY g",
+        _PRECISION,
+        "false",
+    ),
+    "sizes": ("SELECT size(a) AS x, count(*) AS c FROM {0} GROUP BY size(a)", "spark.sql.legacy.sizeOfNull", "false"),
+}
+
+
+@pytest.mark.parametrize("what", ELSEWHERE)
+def test_a_view_is_not_refreshed_where_its_words_mean_something_else(served: Served, table: str, what: str) -> None:
+    text, setting, value = ELSEWHERE[what]
+    query = text.format(f"parquet.`{table}`")
+    with configured(served.spark, {"spark.sql.ansi.enabled": "false"}):
+        lake_table = served.lake.table(table)
+        lake_table.create(grebe.View("v", query), grebe.Lookup("k", on="k"))
+        served.spark.sql(ROWS).coalesce(1).write.mode("append").parquet(table)
+        with configured(served.spark, {setting: value}):
+            for mode in ("incremental", "full", "quick"):
+                lake_table.refresh(mode=mode)
+                assert "means something else" in lake_table.index("v").problem
+        assert lake_table.index("k").files_stale == 0
+        served.same(query, "v")
+        lake_table.refresh()
+        assert (lake_table.index("v").files_stale, lake_table.index("v").problem) == (0, "")
+        served.same(query, "v")
 
 
 @pytest.mark.parametrize("what", ["a", "named_struct('x', k)", "map('k', k)"])

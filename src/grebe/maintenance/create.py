@@ -23,7 +23,7 @@ from grebe.maintenance.build import Built, Planned, build, settled
 from grebe.maintenance.logs import Place
 from grebe.maintenance.operation import carry_out
 from grebe.spark.source import SparkSource
-from grebe.spark.views import definition_of, require_allowed_bases, with_files
+from grebe.spark.views import definition_of, require_allowed_bases, require_meaning_here, with_files
 
 
 def create(
@@ -88,7 +88,10 @@ def planned_for(source: SparkSource, kind: Kind) -> Planned:
     if isinstance(kind, FromQuery):
         meant = kind.definition or definition_of(source.session, kind.query, source.uri, kind.name)
         require_allowed_bases(meant, source.uri, source.allowed)
-        kind = kind.meaning(with_files(source.session, meant))
+        current = with_files(source.session, meant)
+        if kind.definition is not None:
+            require_meaning_here(source.session, current, source.whole())
+        kind = kind.meaning(current)
     settings = source.session.conf
     zone = str(settings.get("spark.sql.session.timeZone"))
     ansi = settings.get("spark.sql.ansi.enabled") == "true"

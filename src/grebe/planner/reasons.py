@@ -80,7 +80,8 @@ SENTENCES: Mapping[str, str] = {
     Code.MISSING_REQUIRED_COL: "index {index} does not cover {columns}: include that in the index, or leave it out of the query",
     Code.PARTIAL_NOT_IMPLIED: "index {index} holds only the rows that its WHERE on {columns} lets through, and the query's own "
     "conditions do not imply it: repeat that condition in the query, or create an index without it",
-    Code.NO_COMMON_FILES: "index {index} covers none of the files that the query reads of {relation}: refresh it",
+    Code.NO_COMMON_FILES: "index {index} covers none of the files that the query reads of {relation}: refresh it (files of CSV and "
+    "JSON with records that no index can answer for stay uncovered: docs/guides/fresh.md says which)",
     Code.HYBRID_OFF: "index {index} does not match the files of {relation} ({appended} not covered, {deleted} gone) and the "
     "setting hybrid is off: refresh it, or set hybrid to true",
     Code.TOO_MUCH_APPENDED: "index {index} does not cover {share:.1%} of the bytes of {relation}, more than hybrid_max_appended "

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MALFORMED = "_grebe_malformed"
 _OF_FILES = frozenset(("multiline", "linesep", "mode", "columnnameofcorruptrecord"))
+_PRUNING, _PRUNING_OPTION = "spark.sql.csv.parser.columnPruning.enabled", "columnpruning"
 _UTF_8 = frozenset(("utf-8", "utf8"))
 ALL_LINES = ""
 """The pattern that is found in every line."""
@@ -41,6 +42,8 @@ def csv_pattern(options: Mapping[str, str]) -> str | None:
 
     The rules were found by comparing both parses of random lines, and a test repeats that comparison.
     """
+    if not _skips_columns(options):
+        return None
     separator, quote, escape = options["sep"], options["quote"].strip("\0"), options["escape"].strip("\0")
     trims = "true" in (options["ignoreleadingwhitespace"], options["ignoretrailingwhitespace"])
     if len(separator) > 1 and trims:
@@ -56,12 +59,23 @@ def csv_pattern(options: Mapping[str, str]) -> str | None:
     if not usual:
         return re.escape(quote)
     if quote == escape:
-        return rf"(^|{re.escape(separator)})\s*{re.escape(quote * 2)}"
+        # The skipping parser takes the quote that opens a field for an escape of the next one. After an empty field, or one that
+        # begins with quotes, it goes on to the next quote, and ends the field there if a separator follows.
+        doubled = rf"(^|{re.escape(separator)})\s*(?:{re.escape(quote * 2)})+"
+        if options["multiline"] == "true":
+            return doubled
+        return rf"{doubled}[^{re.escape(quote)}]*{re.escape(quote)}\s*({re.escape(separator)}|$)"
     if not escape:
         return None
     # An escaped escape before a closing quote: the skipping parser misses that quote, and goes on to the next one.
     missed = rf"(?<!{re.escape(escape)})(?:{re.escape(escape * 2)})+{re.escape(quote)}"
     return missed if options["multiline"] == "true" else rf"{missed}.*{re.escape(quote)}"
+
+
+def _skips_columns(options: Mapping[str, str]) -> bool:
+    """Return whether Spark's parser of CSV skips the columns that a query does not ask for: by default not in records that may have
+    several lines."""
+    return _PRUNING_OPTION in options or (options["multiline"] != "true" and options.get(_PRUNING) != "false")
 
 
 def ambiguous_files(source: SparkSource, files: FileList, ids: npt.NDArray[np.uint32]) -> FileIds:

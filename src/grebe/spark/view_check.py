@@ -1,14 +1,15 @@
 """Whether the SQL that a view is built from means to Spark what the view's query does."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grebe.errors import InvalidIndex
+from grebe.errors import InvalidIndex, Unsupported
+from grebe.files import canonical_uri
 from grebe.indexes.classic import functions
 from grebe.indexes.view.build import joined_rows
-from grebe.indexes.view.definition import Definition
-from grebe.indexes.view.expressions import parsed
+from grebe.indexes.view.definition import Condition, Definition
+from grebe.indexes.view.expressions import Expression, parsed, summed_up
 from grebe.indexes.view.spark_columns import spark_column
 from grebe.indexes.view.trees import Tree, children, name_of, renumbered, text_of
 from grebe.spark.conditions import condition_of
@@ -30,38 +31,106 @@ def require_same(
 ) -> None:
     """Raise `InvalidIndex` if what the view is built from, the SQL of its expressions, does not mean to Spark what the query does.
     Queries are compared with the query's own expressions, so that a difference would be a wrong answer."""
-    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
 
-    shim = load(session)
-    tables = [DataFrame(each, session) for each in shim.bridge.tablesOf(frame._jdf, table)]
-    written = {
-        f"c{number}": one
-        for number, one in enumerate([*said["keys"], *(each for one in said["measures"] for each in one["arguments"])])
-    }
-    columns = [spark_column(parsed(one["sql"], len(tables))).alias(name) for name, one in written.items()]
+    written = [*said["keys"], *(each for one in said["measures"] for each in one["arguments"])]
+    tables = [DataFrame(each, session) for each in load(session).bridge.tablesOf(frame._jdf, table)]
     try:
-        rebuilt = joined_rows(definition, tables, "inner").select(*columns or [functions.lit(1)])
-        again = json.loads(shim.bridge.stored(rebuilt._jdf, table))
-    except PySparkException as problem:
-        raise _another(index, f"an expression ({condition_of(problem)})") from problem
-    if "node" in again:
-        raise _another(index, f"a {again['node']}")
-    place = [one["roots"] for one in said["relations"]]
-    numbers = [place.index(one["roots"]) for one in again["relations"]]
-    read_again = {name: renumbered(tree, numbers.__getitem__) for name, tree in again["block"]["outputs"]}
-    for name, one in written.items():
-        if _is_told(one["tree"]) and text_of(read_again[name]) != text_of(one["tree"]):
+        rebuilt = _Rebuilt(definition, tables, [parsed(one["sql"], len(tables)) for one in written])
+    except _Unlike as unlike:
+        raise _another(index, str(unlike)) from unlike
+    for one, read in zip(written, rebuilt.trees, strict=True):
+        if _is_told(one["tree"]) and text_of(read) != text_of(one["tree"]):
             raise _another(index, one["sql"])
-    conditions = {text_of(renumbered(tree, numbers.__getitem__)) for tree in again["block"]["conjuncts"]}
-    for condition in definition.where:
-        if _is_told(condition.tree) and text_of(condition.tree) not in conditions:
-            raise _another(index, condition.sql)
+    different = rebuilt.different_condition()
+    if different is not None:
+        raise _another(index, different.sql)
+
+
+def require_meaning(definition: Definition, tables: "Sequence[DataFrame]") -> None:
+    """Raise `Unsupported` if the expressions of a stored view mean something else in this session than where it was made: what
+    `size(a)` or `a * b` gives is a matter of settings. `tables`: frames of the tables of the view, in its order."""
+    keys = {one.sql: one.tree for one in definition.keys}
+    summed = [one for measure in definition.measures for one in summed_up(parsed(measure.sql, len(tables), True))]
+    try:
+        rebuilt = _Rebuilt(definition, tables, [*(parsed(sql, len(tables)) for sql in keys), *summed])
+    except _Unlike as unlike:
+        raise _elsewhere(str(unlike)) from unlike
+    for (sql, tree), read in zip(keys.items(), rebuilt.trees, strict=False):
+        if _is_told(tree) and text_of(read) != text_of(tree):
+            raise _elsewhere(sql)
+    held = {text_of(part) for tree in rebuilt.trees for part in _parts(tree)}
+    for function in definition.functions:
+        for argument in children(function.tree):
+            if any(text_of(part) not in held for part in _told(argument)):
+                raise _elsewhere(f"an argument of {name_of(function.tree).lower()}")
+    different = rebuilt.different_condition()
+    if different is not None:
+        raise _elsewhere(different.sql)
+
+
+class _Unlike(Exception):
+    """Spark makes no such query of a definition; the message names what it makes or refuses."""
+
+
+class _Rebuilt:
+    """What a view is built from, as Spark understands it in this session: the trees of some expressions, and of its conditions."""
+
+    def __init__(
+        self, definition: Definition, tables: "Sequence[DataFrame]", expressions: "Sequence[Expression]"
+    ) -> None:
+        from pyspark.errors import PySparkException
+
+        bridge = load(tables[0].sparkSession).bridge
+        columns = [spark_column(one).alias(f"c{number}") for number, one in enumerate(expressions)]
+        try:
+            frame = joined_rows(definition, tables, "inner").select(*columns or [functions.lit(1)])
+            again = json.loads(bridge.stored(frame._jdf, definition.bases[0].uri))
+        except PySparkException as problem:
+            raise _Unlike(f"an expression ({condition_of(problem)})") from problem
+        if "node" in again:
+            raise _Unlike(f"a {again['node']}")
+        place = [one.uri for one in definition.bases]
+        numbers = [place.index(canonical_uri(one["roots"][0])) for one in again["relations"]]
+        found = {name: renumbered(tree, numbers.__getitem__) for name, tree in again["block"]["outputs"]}
+        self.trees = [found[f"c{number}"] for number in range(len(expressions))]
+        self._definition = definition
+        self._conditions = {text_of(renumbered(tree, numbers.__getitem__)) for tree in again["block"]["conjuncts"]}
+
+    def different_condition(self) -> Condition | None:
+        """Return the first condition that Spark does not have, if there is one."""
+        for condition in self._definition.where:
+            if _is_told(condition.tree) and text_of(condition.tree) not in self._conditions:
+                return condition
+        return None
 
 
 def _is_told(tree: Tree) -> bool:
     """Tell whether Spark has SQL for an expression. What it has none for is written in other words."""
     return name_of(tree) not in _IN_OTHER_WORDS and all(map(_is_told, children(tree)))
+
+
+def _told(tree: Tree) -> Iterator[Tree]:
+    """Yield the largest parts of an expression that Spark has SQL for."""
+    if _is_told(tree):
+        yield tree
+    else:
+        for child in children(tree):
+            yield from _told(child)
+
+
+def _parts(tree: Tree) -> Iterator[Tree]:
+    yield tree
+    for child in children(tree):
+        yield from _parts(child)
+
+
+def _elsewhere(what: str) -> Unsupported:
+    return Unsupported(
+        f"the view was made in a session, or by a version of Spark, where {what} means something else than here; the setting of "
+        "Spark that makes the difference is to be as it was, or the view is to be created anew",
+        detail="VIEW_SESSION",
+    )
 
 
 def _another(index: str, what: str) -> InvalidIndex:

@@ -5,7 +5,7 @@ The grammar is that of the SQL in which Spark writes its own expressions down: c
 `CAST`, `IN`, `LIKE`, and calls.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -111,17 +111,29 @@ def parsed(text: str, tables: int = _MOST_TABLES, aggregates: bool = False) -> E
 
 def is_local_time(expression: Expression) -> bool:
     """Tell whether the expression is or holds a timestamp that is written as a local time: which one it is, the session says."""
+    if isinstance(expression, Constant):
+        return expression.type in ("timestamp", "timestamp_ltz")
+    return any(map(is_local_time, _terms(expression)))
+
+
+def summed_up(expression: Expression) -> Iterator[Expression]:
+    """Yield what the functions of a group in an expression are given."""
+    if isinstance(expression, Call) and expression.name in AGGREGATES:
+        yield from expression.terms
+    else:
+        for term in _terms(expression):
+            yield from summed_up(term)
+
+
+def _terms(expression: Expression) -> "Sequence[Expression]":
     match expression:
-        case Constant(_, kind):
-            return kind in ("timestamp", "timestamp_ltz")
         case Cast(term) | Part(term):
-            return is_local_time(term)
+            return (term,)
         case Operation(_, terms) | Call(_, terms):
-            return any(map(is_local_time, terms))
+            return terms
         case Case(branches, otherwise):
-            held = [*(one for branch in branches for one in branch), *([] if otherwise is None else [otherwise])]
-            return any(map(is_local_time, held))
-    return False
+            return [*(one for branch in branches for one in branch), *([] if otherwise is None else [otherwise])]
+    return ()
 
 
 def _syntax(position: int, problem: str) -> Refused:
