@@ -23,7 +23,8 @@ from grebe.maintenance.build import Built, Planned, build, settled
 from grebe.maintenance.logs import Place
 from grebe.maintenance.operation import carry_out
 from grebe.spark.source import SparkSource
-from grebe.spark.views import definition_of, require_allowed_bases, require_meaning_here, with_files
+from grebe.spark.view_check import require_same_meaning
+from grebe.spark.views import definition_of, require_allowed_bases, with_files
 
 
 def create(
@@ -90,7 +91,7 @@ def planned_for(source: SparkSource, kind: Kind) -> Planned:
         require_allowed_bases(meant, source.uri, source.allowed)
         current = with_files(source.session, meant)
         if kind.definition is not None:
-            require_meaning_here(source.session, current, source.whole())
+            require_same_meaning(source.session, current)
         kind = kind.meaning(current)
     settings = source.session.conf
     zone = str(settings.get("spark.sql.session.timeZone"))

@@ -1,12 +1,15 @@
 """Whether the SQL that a view is built from means to Spark what the view's query does."""
 
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grebe.errors import InvalidIndex, Unsupported
-from grebe.files import canonical_uri
 from grebe.indexes.classic import functions
+from grebe.indexes.columns import spark_schema
 from grebe.indexes.view.build import joined_rows
 from grebe.indexes.view.definition import Condition, Definition
 from grebe.indexes.view.expressions import Expression, parsed, summed_up
@@ -36,7 +39,8 @@ def require_same(
     written = [*said["keys"], *(each for one in said["measures"] for each in one["arguments"])]
     tables = [DataFrame(each, session) for each in load(session).bridge.tablesOf(frame._jdf, table)]
     try:
-        rebuilt = _Rebuilt(definition, tables, [parsed(one["sql"], len(tables)) for one in written])
+        roots = [one["roots"] for one in said["relations"]]
+        rebuilt = _Rebuilt(definition, tables, roots, [parsed(one["sql"], len(tables)) for one in written])
     except _Unlike as unlike:
         raise _another(index, str(unlike)) from unlike
     for one, read in zip(written, rebuilt.trees, strict=True):
@@ -47,13 +51,17 @@ def require_same(
         raise _another(index, different.sql)
 
 
-def require_meaning(definition: Definition, tables: "Sequence[DataFrame]") -> None:
+def require_same_meaning(session: "SparkSession", definition: Definition) -> None:
     """Raise `Unsupported` if the expressions of a stored view mean something else in this session than where it was made: what
-    `size(a)` or `a * b` gives is a matter of settings. `tables`: frames of the tables of the view, in its order."""
+    `size(a)` or `a * b` gives is a matter of settings."""
     keys = {one.sql: one.tree for one in definition.keys}
-    summed = [one for measure in definition.measures for one in summed_up(parsed(measure.sql, len(tables), True))]
+    tables = len(definition.bases)
+    arguments = [one for measure in definition.measures for one in summed_up(parsed(measure.sql, tables, True))]
     try:
-        rebuilt = _Rebuilt(definition, tables, [*(parsed(sql, len(tables)) for sql in keys), *summed])
+        with _without_rows(session, definition) as frames:
+            described = [json.loads(load(session).bridge.relation(one._jdf)) for one in frames]
+            roots = [one["roots"] for one in described]
+            rebuilt = _Rebuilt(definition, frames, roots, [*(parsed(sql, tables) for sql in keys), *arguments])
     except _Unlike as unlike:
         raise _elsewhere(str(unlike)) from unlike
     for (sql, tree), read in zip(keys.items(), rebuilt.trees, strict=False):
@@ -69,19 +77,40 @@ def require_meaning(definition: Definition, tables: "Sequence[DataFrame]") -> No
         raise _elsewhere(different.sql)
 
 
+@contextmanager
+def _without_rows(session: "SparkSession", definition: Definition) -> "Iterator[list[DataFrame]]":
+    """Yield frames with the columns of the view's tables, which read folders without files: nothing is asked of a store."""
+    from pyspark.sql.types import StructType
+
+    with tempfile.TemporaryDirectory(prefix="grebe-view-") as root:
+        frames = []
+        for number, base in enumerate(definition.bases):
+            folder = Path(root, str(number))
+            folder.mkdir()
+            columns = ((one.name, one.type) for one in base.reading.columns)
+            schema = StructType.fromJson(json.loads(json.dumps(spark_schema(columns))))
+            frames.append(session.read.schema(schema).parquet(folder.as_uri()))
+        yield frames
+
+
 class _Unlike(Exception):
     """Spark makes no such query of a definition; the message names what it makes or refuses."""
 
 
 class _Rebuilt:
-    """What a view is built from, as Spark understands it in this session: the trees of some expressions, and of its conditions."""
+    """What a view is built from, as Spark understands it in this session: the trees of some expressions, and of its conditions.
+    `roots` tells the tables apart."""
 
     def __init__(
-        self, definition: Definition, tables: "Sequence[DataFrame]", expressions: "Sequence[Expression]"
+        self,
+        definition: Definition,
+        tables: "Sequence[DataFrame]",
+        roots: Sequence[list[str]],
+        expressions: Sequence[Expression],
     ) -> None:
         from pyspark.errors import PySparkException
 
-        bridge = load(tables[0].sparkSession).bridge
+        bridge, self._definition = load(tables[0].sparkSession).bridge, definition
         columns = [spark_column(one).alias(f"c{number}") for number, one in enumerate(expressions)]
         try:
             frame = joined_rows(definition, tables, "inner").select(*columns or [functions.lit(1)])
@@ -90,11 +119,9 @@ class _Rebuilt:
             raise _Unlike(f"an expression ({condition_of(problem)})") from problem
         if "node" in again:
             raise _Unlike(f"a {again['node']}")
-        place = [one.uri for one in definition.bases]
-        numbers = [place.index(canonical_uri(one["roots"][0])) for one in again["relations"]]
+        numbers = [roots.index(one["roots"]) for one in again["relations"]]
         found = {name: renumbered(tree, numbers.__getitem__) for name, tree in again["block"]["outputs"]}
         self.trees = [found[f"c{number}"] for number in range(len(expressions))]
-        self._definition = definition
         self._conditions = {text_of(renumbered(tree, numbers.__getitem__)) for tree in again["block"]["conjuncts"]}
 
     def different_condition(self) -> Condition | None:

@@ -33,7 +33,7 @@ from grebe.spark.conditions import condition_of
 from grebe.spark.queries import frame_of_query, require_query
 from grebe.spark.read_expressions import predicate, type_of_json
 from grebe.spark.shim import Shim, load
-from grebe.spark.view_check import require_meaning, require_same
+from grebe.spark.view_check import require_same
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,15 +105,6 @@ def with_files(session: "SparkSession", definition: Definition, clock: Clock = S
         raise _changing(definition)
     others = [replace(one, files=files) for one, files in zip(definition.bases[1:], before, strict=True)]
     return replace(definition, bases=(definition.bases[0], *others))
-
-
-def require_meaning_here(session: "SparkSession", definition: Definition, whole: "DataFrame") -> None:
-    """Raise `Unsupported` if the words of a stored view mean something else in this session. `whole`: its first table."""
-    from pyspark.sql import DataFrame
-
-    (first,) = load(session).bridge.tablesOf(whole._jdf, definition.bases[0].uri)
-    others = [frame_of_base(session, one) for one in definition.bases[1:]]
-    require_meaning(definition, [DataFrame(first, session), *others])
 
 
 def require_allowed_bases(definition: Definition, table: str, allowed: Sequence[str]) -> None:
