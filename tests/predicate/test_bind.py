@@ -154,3 +154,48 @@ def test_boolean_and_number_compare_for_equality_only_outside_ansi_mode() -> Non
     assert bound("flag = 1", ansi=False) == "CAST(flag AS int) = 1"
     with pytest.raises(InvalidPredicate, match="cannot compare boolean with int"):
         bound("flag < 1", ansi=False)
+
+
+_UNKNOWN = "f(id)"
+for _ in range(40):
+    _UNKNOWN = f"(f(id) = {_UNKNOWN})"
+NESTED = {
+    "signs": "- " * 150 + "id = 1",
+    "signs and brackets": "-(" * 60 + "id" + ")" * 60 + " = 1",
+    "calls that nobody knows": _UNKNOWN,
+    "sums": "id = 1" + " + 1" * 150,
+    "casts": "id" + "::int::bigint" * 60 + " = 1",
+    "denials": "NOT " * 150 + "id = 1",
+}
+"""To bind a level twice would take for ever, since it multiplies with every level."""
+
+
+@pytest.mark.parametrize("how", NESTED)
+def test_every_level_of_a_predicate_is_bound_once(how: str) -> None:
+    assert bound(NESTED[how])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- " * 5_000 + "id = 1",
+        "id = 1" + " + 1" * 20_000,
+        "id" + "::int" * 20_000 + " = 1",
+        " = ".join(["id"] * 20_000),
+        "NOT " * 250 + "id = 1",
+    ],
+    ids=["signs", "sums", "casts", "comparisons", "denials"],
+)
+def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPredicate):
+        parse(text)
+    deep = parse("id = 1")
+    for _ in range(1_000):
+        deep = ~deep
+    with pytest.raises(InvalidPredicate, match="nested more than 200 deep"):
+        bind(deep, SCHEMA)
+
+
+def test_long_chains_that_are_flat_are_bound() -> None:
+    assert bound(" OR ".join(f"id = {number}" for number in range(3_000)))
+    assert bound("name = " + " || ".join(["name"] * 1_000))

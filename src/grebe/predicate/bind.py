@@ -5,7 +5,7 @@ computed. Where Spark's own versions disagree about a comparison it becomes opaq
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import groupby
 
@@ -51,6 +51,7 @@ from grebe.predicate.tree import (
     TruthOf,
     columns_of,
     is_constant,
+    require_shallow,
     type_of,
 )
 from grebe.predicate.types import BIGINT, BOOLEAN, OTHER, STRING, VOID, Type, decimal_for_integral, integral_range
@@ -69,6 +70,7 @@ def bind(
 ) -> Predicate:
     """The predicate over this schema, as a Spark session with these settings understands it."""
     zone(time_zone)  # an unknown zone is refused here, not in the middle of a scan
+    require_shallow(predicate)
     kind = schema if isinstance(schema, Type) else schema_type(schema)
     return _Binder(kind, case_sensitive, time_zone, ansi).predicate(predicate)
 
@@ -93,6 +95,9 @@ class _Binder:
     case_sensitive: bool
     time_zone: str
     ansi: bool
+    known: dict[int, tuple[Term, Term]] = field(default_factory=dict)
+    """What became of each term, by its identity, with the term itself, so that this stays its own: a term may be asked for several
+    times by what stands around it, which multiplies with every level."""
 
     def predicate(self, predicate: Predicate) -> Predicate:
         match predicate:
@@ -131,6 +136,12 @@ class _Binder:
         return folded if folded is not None else _opaque(bound)
 
     def _resolved(self, term: Term) -> Term:
+        known = self.known.get(id(term))
+        if known is None:
+            known = self.known[id(term)] = (term, self._resolved_anew(term))
+        return known[1]
+
+    def _resolved_anew(self, term: Term) -> Term:
         match term:
             case Column(path):
                 return resolve(path, self.schema, self.case_sensitive)

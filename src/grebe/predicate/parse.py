@@ -27,6 +27,7 @@ from grebe.predicate.lexer import string_value, syntax_error, tokens
 from grebe.predicate.like import pattern_parts
 from grebe.predicate.number_literals import number
 from grebe.predicate.tree import (
+    DEEPEST,
     And,
     Cast,
     Column,
@@ -46,6 +47,7 @@ from grebe.predicate.tree import (
     Term,
     TruthOf,
     is_constant,
+    require_shallow,
 )
 from grebe.predicate.types import BINARY, BOOLEAN, OTHER, STRING, VOID, parse_type
 from grebe.predicate.words import BARE_FUNCTIONS, OPERATORS, TYPED_LITERALS
@@ -56,11 +58,13 @@ _SUBQUERY_STARTS = ("select", "with", "values", "from", "table")
 def parse(text: str) -> Predicate:
     """The predicate that a WHERE clause with this text would apply."""
     try:
-        return _Parser(text).whole()
+        made = _Parser(text).whole()
     except RecursionError:
         raise InvalidPredicate(
             "the predicate is nested too deeply; write long AND and OR chains flat", detail="SYNTAX"
         ) from None
+    require_shallow(made)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +240,14 @@ class _Parser(Cursor):
 
     def _binary(self, loosest: int = 0) -> _Piece:
         """A value, and the operators after it that bind at least as tightly as `loosest`."""
-        left = self._unary()
+        left, operations = self._unary(), 0
         while (binding := BINDING.get(self.here.operator, -1)) >= loosest:
             operator = self.advance().operator
             right = self._binary(binding + 1)
             left = self._piece(arithmetic(operator, left.node, right.node), left.start)
+            operations = 0 if left.node is None else operations + 1
+            if operations > DEEPEST:
+                self.fail(f"expected no more than {DEEPEST} operations in a row; compute constants beforehand")
         return left
 
     def _unary(self) -> _Piece:

@@ -8,12 +8,13 @@ some know more of: what it says of the column inside.
 """
 
 import struct as binary_layout
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal as OneOf
 from typing import NoReturn, TypeAlias
 
+from grebe.errors import InvalidPredicate
 from grebe.predicate.types import BOOLEAN, Type
 
 Path: TypeAlias = tuple[str, ...]
@@ -21,6 +22,8 @@ Value: TypeAlias = bool | int | float | Decimal | str | bytes | None
 Operator: TypeAlias = OneOf["=", "<=>", "<>", "<", "<=", ">", ">="]
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%", "div"]
 CastMode: TypeAlias = OneOf["session", "ansi", "legacy", "try"]
+DEEPEST = 200
+"""How deep a predicate may be nested."""
 
 
 class Term:
@@ -284,19 +287,35 @@ def walk(node: Term | Predicate) -> Iterator[Term | Predicate]:
     while pending:
         here = pending.pop()
         yield here
-        match here:
-            case And(below) | Or(below):
-                pending.extend(reversed(below))
-            case Not(inner) | TruthOf(inner):
-                pending.append(inner)
-            case Cast(inner) | Negative(inner):
-                pending.append(inner)
-            case Arithmetic(_, left, right):
-                pending += (right, left)
-            case Function(_, arguments):
-                pending.extend(reversed(arguments))
-            case Predicate():
-                pending.extend(reversed(terms_of(here)))
+        pending.extend(reversed(_children(here)))
+
+
+def _children(node: Term | Predicate) -> Sequence[Term | Predicate]:
+    match node:
+        case And(below) | Or(below):
+            return below
+        case Not(inner) | TruthOf(inner) | Cast(inner) | Negative(inner):
+            return (inner,)
+        case Arithmetic(_, left, right):
+            return (left, right)
+        case Function(_, arguments):
+            return arguments
+        case Predicate():
+            return terms_of(node)
+    return ()
+
+
+def require_shallow(node: Term | Predicate) -> None:
+    """Raise `InvalidPredicate` for a node that is nested more than 200 deep: whoever goes through it does so by recursion."""
+    level: list[Term | Predicate] = [node]
+    for _ in range(DEEPEST):
+        level = [below for one in level for below in _children(one)]
+        if not level:
+            return
+    raise InvalidPredicate(
+        f"the predicate is nested more than {DEEPEST} deep; write long AND and OR chains flat, and compute constants beforehand",
+        detail="SYNTAX",
+    )
 
 
 def columns_of(node: Term | Predicate) -> frozenset[Path]:

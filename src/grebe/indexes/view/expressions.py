@@ -17,6 +17,7 @@ from grebe.predicate.lexer import tokens
 
 _LONGEST = 200_000
 _MOST_TABLES = 100
+_DEEPEST = 300
 
 
 class Refused(ValueError):
@@ -104,9 +105,20 @@ def parsed(text: str, tables: int = _MOST_TABLES, aggregates: bool = False) -> E
         found = parser.expression(0)
         if parser.cursor.here.kind != "end":
             raise Refused(f"{parser.cursor.here.text[:40]!r} where an expression has ended")
+        _require_shallow(found)
         return found
     except RecursionError:
         raise Refused("an expression that is nested too deeply") from None
+
+
+def _require_shallow(expression: Expression) -> None:
+    """Whoever goes through an expression does so by recursion."""
+    level = [expression]
+    for _ in range(_DEEPEST):
+        level = [below for one in level for below in _terms(one)]
+        if not level:
+            return
+    raise Refused(f"an expression that is nested more than {_DEEPEST} deep")
 
 
 def is_local_time(expression: Expression) -> bool:
