@@ -119,6 +119,18 @@ def test_whoever_knows_an_older_state_arrives_at_the_newest() -> None:
     assert read_on(store, old_writer.newest) == old_writer.newest
 
 
+def test_a_history_that_was_removed_meanwhile_is_empty_and_no_damage() -> None:
+    store, clock, log = grown(2)
+    known = log.newest.number
+    for number in range(20):
+        clock.sleep(5 * DAY)
+        register(log, f"more {number}")
+    vacuum(log, limits=MONTH)
+    assert known not in numbers(store)
+    assert list(history(store, known)) == list(history(store, known, 1)) == []
+    assert [entry.number for entry in history(store, log.newest.number)] == numbers(store)
+
+
 def test_a_writer_that_was_held_up_looks_again_before_it_takes_a_number() -> None:
     store, clock, log = grown(2)
     slow = log_of(store, clock, "slow").open()

@@ -110,6 +110,22 @@ def test_the_end_of_a_file_tells_it_apart_where_the_store_knows_nothing_more(
     assert any("changed" in one for one in grebe.open(place, config=careful).verify().unchecked)
 
 
+def test_size_and_time_alone_count_where_that_is_asked_for(spark: "SparkSession", table: ChangingTable) -> None:
+    loose, place = grebe.Config(identity="times"), str(table.folder)
+    frame = spark.read.format(table.format).schema(SCHEMA).load(place)
+    LakeTable(spark, frame).create(grebe.Lookup("by_id", on="id"))
+    own = LakeTable(spark, frame, config=loose)
+    (file,) = Path(place).glob(f"{table.name(1)}*")
+    file.chmod(0o640)
+    opened, careful = grebe.open(place, config=loose), grebe.open(place)
+    assert [one.files_stale for one in own.indexes()] == [0]
+    assert (opened.files("id = 1007").uncovered, careful.files("id = 1007").uncovered) == (0, 1)
+    file.chmod(0o600)
+    assert opened.get("id", 1007).num_rows == 1
+    with pytest.raises(grebe.SourceChanged):
+        careful.get("id", 1007)
+
+
 def test_on_hdfs_the_file_id_tells_it_apart(spark: "SparkSession", hdfs_server: HdfsServer) -> None:
     uri = hdfs_server.uri(f"{SYSTEM.new_id()}/t")
     store = HdfsStore(uri, {})

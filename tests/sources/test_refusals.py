@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import grebe
-from grebe.errors import GrebeError, StoreUnreachable, TableNotFound, Unsupported
+from grebe.errors import GrebeError, StoreUnreachable, TableNotFound, UnreadableFile, Unsupported
 from grebe.formats import Column
 from grebe.sources import Request, open_source
 from grebe.sources.hudi import HudiSource
@@ -138,13 +138,15 @@ def test_a_delta_table_that_asks_for_a_newer_reader_says_so(
     assert refused.value.code == "UNSUPPORTED_DELTA"
 
 
-def test_a_delta_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_delta_log_without_sense_is_damaged_and_named(tmp_path: Path) -> None:
     write_delta(tmp_path, PLAIN_DELTA, metadata={})
-    with pytest.raises(
-        StoreUnreachable, match=f"log of file://{tmp_path} could not be read .*; look at its store"
-    ) as lost:
-        grebe.open(str(tmp_path))
-    assert lost.value.code == "STORE_UNREACHABLE_DELTA"
+    (log,) = (tmp_path / "_delta_log").iterdir()
+    for content in (log.read_bytes(), b"", b"\xff\0", b"[" * 5_000, b'{"add": {"path": "a", "size": "secret"}}'):
+        log.write_bytes(content)
+        with pytest.raises(UnreadableFile, match=f"log of file://{tmp_path} is damaged") as damaged:
+            grebe.open(str(tmp_path))
+        assert damaged.value.code == "UNREADABLE_FILE_DELTA"
+        assert "secret" not in str(damaged.value)
 
 
 @pytest.mark.parametrize(

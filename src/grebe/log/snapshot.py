@@ -131,11 +131,12 @@ def _first_after_removed(store: Store, missing: int, newest_number: int) -> int:
     """Return the number behind the last missing entry. Raises `CorruptLog` where no checkpoint stands in for the missing ones."""
     listed = [info.path for info in store.list(names.LOG)]
     there = {number for number in map(names.entry_number, listed) if number is not None}
-    first = newest_number
+    # Whoever opened the log long ago knows a newest entry that may have been removed like those before it.
+    first = newest_number if newest_number in there else newest_number + 1
     while first - 1 in there:
         first -= 1
-    if first <= missing or newest_number not in there:
-        raise gap(store, missing)  # it is there after all, or everything is being removed
+    if first <= missing:
+        raise gap(store, missing)  # it is there after all
     if not any(
         is_sound_checkpoint(store, n) for n in map(names.checkpoint_number, listed) if n is not None and n >= first
     ):

@@ -12,7 +12,11 @@ from grebe.sources.plain import PlainSource
 def files_now(source: Source, identity: str) -> FileList:
     """Return the files of the version, or of now. `identity` is the setting of that name."""
     files = source.files()
-    return with_ends(files, source.store) if identity == "footer" and isinstance(source, PlainSource) else files
+    if not isinstance(source, PlainSource):
+        return files
+    if identity == "times":
+        return files.without_etags()
+    return with_ends(files, source.store) if identity == "footer" else files
 
 
 def files_as_of(source: Source, recorded: RegisteredFiles, identity: str) -> FileList:

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 import pyarrow as pa
 
-from grebe.errors import StoreUnreachable, TableNotFound, Unsupported
+from grebe.errors import StoreUnreachable, TableNotFound, UnreadableFile, Unsupported
 from grebe.files import FileList, canonical_uri
 from grebe.formats import Column
 from grebe.formats.reading import columns_of
@@ -41,6 +41,7 @@ _MODE = "delta.columnMapping.mode"
 _KERNEL = "Kernel error: "
 _BEYOND = f"{_KERNEL}Unsupported: "
 _OF_STORES = ("object store", "objectstore", "sending request", "timed out", "connect", "permission", "credential")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _VALUE = re.compile(r"value '[^']*'")
 """In a message, one of the data."""
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
@@ -223,6 +224,12 @@ def _errors(uri: str, store: Store) -> Iterator[None]:
             raise Unsupported(
                 f"the package deltalake cannot read the log of {uri} ({reason}); its reader features are: {', '.join(features)}. "
                 "Query the table in Spark, or update the package",
+                detail="DELTA",
+            ) from error
+        if not of_store:
+            reason = _QUOTED.sub("…", said.removeprefix(_KERNEL).partition("\n")[0])
+            raise UnreadableFile(
+                f"the log of {uri} is damaged: the package deltalake says {reason[:200]}; restore it, or query a version before the damage",
                 detail="DELTA",
             ) from error
         raise StoreUnreachable(
