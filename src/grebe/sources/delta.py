@@ -229,7 +229,8 @@ def _errors(uri: str, store: Store) -> Iterator[None]:
         if not of_store:
             reason = _QUOTED.sub("…", said.removeprefix(_KERNEL).partition("\n")[0])
             raise UnreadableFile(
-                f"the log of {uri} is damaged: the package deltalake says {reason[:200]}; restore it, or query a version before the damage",
+                f"the log of {uri} is damaged: the package deltalake says {reason[:200]}; restore it, or query a version before "
+                "the damage",
                 detail="DELTA",
             ) from error
         raise StoreUnreachable(
