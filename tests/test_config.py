@@ -217,6 +217,9 @@ def test_a_bad_value_is_refused_with_its_place_and_what_to_give(setting: str, va
         ("keep_versions", 1e300),
         ("price_core_hour", 10**400),
         ("location", "a\0b"),
+        ("location", "\ud800"),
+        ("allowed_roots", "/lake,a\0b"),
+        ("allowed_roots", ("\ud800",)),
     ],
     ids=lambda value: str(value)[:20] if not isinstance(value, int) else "number",
 )

@@ -190,6 +190,11 @@ class Config:
         settings of Spark, of which only ours count. `env` is the process's own unless given; `toml_path` is looked for beside the
         program, then in the working folder, unless given.
         """
+        if config is not None and not isinstance(config, Config):
+            raise InvalidConfig(
+                f"config is of the type {type(config).__name__}; give settings as config=grebe.Config(name=value, …)",
+                detail="VALUE",
+            )
         if toml_path is None:
             toml_path = next((path for path in _toml_places() if path.is_file()), None)
         settings: dict[str, Any] = {}

@@ -16,7 +16,8 @@ class GrebeError(Exception):
     """Base of all errors. `detail` refines the code: `Conflict("…", detail="LOST_RACE").code == "CONFLICT_LOST_RACE"`."""
 
     def __init__(self, message: str, *, detail: str = "", position: int | None = None) -> None:
-        super().__init__(message)
+        # A message may quote what a caller gave. Lone surrogates in it could be written nowhere: not to a terminal, not to a log.
+        super().__init__(message.encode("utf-8", "backslashreplace").decode())
         base = _upper_snake(type(self).__name__)
         self.code: str = f"{base}_{detail}" if detail else base
         self.position = position

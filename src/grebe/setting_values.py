@@ -115,9 +115,7 @@ def parse_place(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("no text. Give a path or a URI, or leave the setting out")
     refuse_credentials(value)
-    if "\0" in value:
-        raise ValueError("no name of a place. Give a path or a URI without NUL characters")
-    return _from_home(value)
+    return _from_home(_named(value))
 
 
 def parse_places(value: object) -> tuple[str, ...]:
@@ -129,7 +127,18 @@ def parse_places(value: object) -> tuple[str, ...]:
                 refuse_credentials(one.strip())
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
         raise ValueError("no list of places. Give URIs or paths, as a list or as text separated by commas")
-    return tuple(_from_home(one.strip()) for one in given if one.strip())
+    return tuple(_from_home(_named(one.strip())) for one in given if one.strip())
+
+
+def _named(place: str) -> str:
+    """Return the place itself. Raise `ValueError` where no file system and no store can have one of that name."""
+    if "\0" in place:
+        raise ValueError("no name of a place. Give a path or a URI without NUL characters")
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        raise ValueError("no name of a place. Give a path or a URI in UTF-8") from None
+    return place
 
 
 def _from_home(place: str) -> str:

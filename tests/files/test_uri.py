@@ -1,5 +1,6 @@
 """One place has one canonical URI."""
 
+import os
 from pathlib import Path
 from urllib.parse import quote
 
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grebe.errors import TableNotFound
-from grebe.files import canonical_uri, join_uri, relative_path
+from grebe.errors import GrebeError, InvalidConfig, TableNotFound
+from grebe.files import canonical_uri, join_uri, location_given, path_given, relative_path
+from grebe.files.unicode_names import escaped
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,28 @@ def test_a_path_below_a_root_and_back() -> None:
 def test_an_empty_path_is_refused() -> None:
     with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_EMPTY_PATH\].*empty path"):
         canonical_uri("")
+
+
+@pytest.mark.parametrize(
+    "path", [None, 5, True, 1.5, [], ["/lake/t"], object(), "a\0b", "\ud800", b"/lake/\xff", Path("a\0b")]
+)
+def test_what_is_no_path_is_refused_as_a_table_and_as_a_location(path: object) -> None:
+    with pytest.raises(TableNotFound, match=r"\[TABLE_NOT_FOUND_PATH\] path=.*(give|rename)"):
+        path_given(path)  # type: ignore[arg-type]  # what a caller without types may give
+    with pytest.raises(InvalidConfig, match=r"\[INVALID_CONFIG_VALUE\] location=.*(give|rename)"):
+        location_given(path)  # type: ignore[arg-type]  # as above
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://key:secret@bucket/\0", "s3://key:secret@bucket/\ud800", ["s3://key:secret@bucket/t"]]
+)
+def test_a_path_that_is_refused_shows_no_credentials(path: object) -> None:
+    with pytest.raises(GrebeError) as refused:
+        path_given(path)  # type: ignore[arg-type]  # what a caller without types may give
+    assert "secret" not in str(refused.value)
+
+
+def test_a_name_that_is_no_unicode_is_written_with_its_bytes() -> None:
+    assert escaped("größe") == "größe"
+    assert escaped(os.fsdecode(b"/lake/gr\xf6\xdfe")) == r"/lake/gr\xf6\xdfe"
+    assert escaped("x\ud800") == r"x\ud800"

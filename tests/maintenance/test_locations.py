@@ -88,6 +88,18 @@ IN_TABLES = {
     "a folder below one beside partitions": (["other/a=1/a.bin"], "other/deep/er/idx"),
     "a partition without anything beside it": ([], "other/a=1/deep/idx"),
     "a place named like a partition": ([], "other/a=1"),
+    "a Parquet table named by Spark, beside a folder": (
+        ["other/part-00000-1.c000.parquet", "other/sub/x"],
+        "other/idx",
+    ),
+    "a Parquet table named by UUIDs, beside a folder": (
+        ["other/3f2504e0-4f89-11d3-9a0c-0305e82c3301.parquet", "other/sub/x"],
+        "other/idx",
+    ),
+    "a Parquet table of Dask, beside a folder": (["other/part.0.parquet", "other/sub/x"], "other/idx"),
+    "a Parquet table of Snowflake, beside a folder": (["other/data_0_0_0.snappy.parquet", "other/sub/x"], "other/idx"),
+    "a Parquet table that is numbered, beside a folder": (["other/000000000000.parquet", "other/sub/x"], "other/idx"),
+    "a Parquet table of other names": (["other/a.parquet", "other/b.parquet"], "other/idx"),
     "a NULL partition": ([], "other/a=__HIVE_DEFAULT_PARTITION__/idx"),
 }
 NO_TABLES = {
@@ -95,6 +107,15 @@ NO_TABLES = {
     "a lake, further down": (["lake/t/part-0.parquet", "lake/u/_SUCCESS"], "lake/idx/deep"),
     "a stray CSV two levels up": (["home/stray.csv"], "home/lake/idx"),
     "a stray Parquet file two levels up": (["home/stray.parquet", "home/pictures/a.png"], "home/lake/idx"),
+    "a stray Parquet file beside other folders": (
+        ["home/stray.parquet", "home/documents/a", "home/pictures/b"],
+        "home/idx",
+    ),
+    "tables of one file each beside other folders": (
+        ["proj/orders.parquet", "proj/customers.parquet", "proj/t/x.parquet"],
+        "proj/idx",
+    ),
+    "a Parquet file named by a year, two levels up": (["home/2024.parquet", "home/pictures/a.png"], "home/lake/idx"),
     "a project with texts": (["home/requirements.txt", "home/package.json", "home/src/a.py"], "home/idx"),
     "a lake with a stray CSV": (["lake/notes.csv", "lake/t/part-0.parquet"], "lake/idx"),
     "mostly other files": (["home/notes.txt", "home/a.png", "home/b.png"], "home/idx"),
@@ -127,6 +148,100 @@ def test_a_location_beside_tables_is_taken(tmp_path: Path, what: str) -> None:
         _file(tmp_path / file)
     wanted = place(tmp_path, tmp_path / location)
     assert wanted.made(TableInfo(wanted.table, "plain")).state.table is not None
+
+
+# What lies there, the table and the location; both are in the same folder.
+OF_A_TENANT = ["b/tenant=a/orders/x.parquet", "b/tenant=a/customers/x.parquet", "b/tenant=b/orders/x.parquet"]
+BESIDE_THE_TABLE = {
+    "a folder of a tenant": (OF_A_TENANT, "b/tenant=a/orders", "b/tenant=a/indexes"),
+    "a folder deep in that of a tenant": (OF_A_TENANT, "b/tenant=a/orders", "b/tenant=a/for/all/indexes"),
+    "the folder of a job": (
+        ["scratch/job=12/lake/orders/x.parquet"],
+        "scratch/job=12/lake/orders",
+        "scratch/job=12/idx",
+    ),
+    "the folder of a job with its output": (
+        ["scratch/job=12/lake/orders/x.parquet", "scratch/job=12/log.txt", "scratch/job=13/log.txt"],
+        "scratch/job=12/lake/orders",
+        "scratch/job=12/idx",
+    ),
+    "the folder of a job beside one that is a Delta table": (
+        ["b/job=1/orders/x.parquet", "b/job=2/_delta_log/0.json", "b/job=2/part-0.parquet"],
+        "b/job=1/orders",
+        "b/job=1/idx",
+    ),
+    "a partitioned table of a tenant": (["b/tenant=a/t/day=1/part-0.parquet"], "b/tenant=a/t", "b/tenant=a/idx"),
+    "tenants in tenants": (["b/x=1/y=2/t/x.parquet", "b/x=1/y=3/t/x.parquet"], "b/x=1/y=2/t", "b/x=1/y=2/idx"),
+    "a table of one file": (["proj/orders.parquet", "proj/customers.parquet"], "proj/orders.parquet", "proj/idx"),
+    "a CSV table of one file": (["proj/a.csv", "proj/b.csv"], "proj/a.csv", "proj/idx"),
+}
+IN_THE_TABLE_AROUND = {
+    "a log above": (
+        ["b/_delta_log/0.json", "b/tenant=a/orders/x.parquet"],
+        "b/tenant=a/orders",
+        "b/tenant=a/idx",
+    ),
+    "the mark of a job above": (["b/_SUCCESS", "b/tenant=a/orders/x.parquet"], "b/tenant=a/orders", "b/tenant=a/idx"),
+    "a data file in the partition": (
+        ["b/tenant=a/x.parquet", "b/tenant=a/orders/x.parquet"],
+        "b/tenant=a/orders",
+        "b/tenant=a/idx",
+    ),
+    "a data file of a job in the partition, further up": (
+        ["b/tenant=a/part-0.csv", "b/tenant=a/orders/x.csv"],
+        "b/tenant=a/orders",
+        "b/tenant=a/deep/idx",
+    ),
+    "a data file beside the partition": (
+        ["b/x.parquet", "b/tenant=a/orders/x.parquet"],
+        "b/tenant=a/orders",
+        "b/tenant=a/idx",
+    ),
+    "a data file in another partition": (
+        ["b/tenant=b/x.parquet", "b/tenant=a/orders/x.parquet"],
+        "b/tenant=a/orders",
+        "b/tenant=a/idx",
+    ),
+    "partitions in the partition": (
+        ["b/tenant=a/day=1/x.parquet", "b/tenant=a/orders/x.parquet"],
+        "b/tenant=a/orders",
+        "b/tenant=a/idx",
+    ),
+    "a table that is a partition": (["b/tenant=a/day=1/x.parquet"], "b/tenant=a/day=1", "b/tenant=a/idx"),
+    "the folder of another tenant": (OF_A_TENANT, "b/tenant=a/orders", "b/tenant=b/indexes"),
+    "a file of the output of a job": (
+        ["t/part-0.parquet", "t/part-1.parquet"],
+        "t/part-0.parquet",
+        "t/idx",
+    ),
+    "a table with indexes, of plain files": (["lake/a.parquet", "lake/b.parquet"], "lake/a.parquet", "lake/idx"),
+}
+
+
+@pytest.mark.parametrize("what", BESIDE_THE_TABLE)
+def test_a_folder_that_the_whole_table_lies_in_may_hold_its_indexes(tmp_path: Path, what: str) -> None:
+    files, table, location = BESIDE_THE_TABLE[what]
+    for file in files:
+        _file(tmp_path / file)
+    wanted = Place(canonical_uri(str(tmp_path / table)), str(tmp_path / location), None, open_store)
+    assert wanted.made(TableInfo(wanted.table, "plain")).state.table is not None
+    for_all = Place(wanted.table, None, str(tmp_path / f"{location}-of-all"), open_store)
+    assert for_all.made(TableInfo(for_all.table, "plain")).state.table is not None
+
+
+@pytest.mark.parametrize("what", IN_THE_TABLE_AROUND)
+def test_a_location_in_a_table_that_the_table_to_be_indexed_lies_in_is_refused(tmp_path: Path, what: str) -> None:
+    files, table, location = IN_THE_TABLE_AROUND[what]
+    for file in files:
+        _file(tmp_path / file)
+    if "with indexes" in what:
+        lake = tmp_path / "lake"
+        Log(LocalStore(tmp_path / "_grebe" / "lake")).create(TableInfo(lake.as_uri(), "plain"))
+    before = sorted(tmp_path.rglob("*"))
+    wanted = Place(canonical_uri(str(tmp_path / table)), str(tmp_path / location), None, open_store)
+    with pytest.raises(StoreRefused, match="LOCATION_IN_TABLE"):
+        wanted.made(TableInfo(wanted.table, "plain"))
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 # What lies there, and the table, whose indexes would lie beside it.
@@ -264,3 +379,12 @@ def test_an_empty_folder_and_one_that_is_not_there_are_taken(tmp_path: Path) -> 
         made = wanted.made(TableInfo(wanted.table, "plain"))
         assert made.state.table is not None
         assert wanted.existing().state == made.state
+
+
+@pytest.mark.parametrize("below", ["", "index"])
+def test_a_location_that_is_a_link_to_nowhere_is_refused_as_one(tmp_path: Path, below: str) -> None:
+    _file(tmp_path / "t" / "part-0.parquet")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    wanted = place(tmp_path, tmp_path / "link" / below)
+    with pytest.raises(StoreRefused, match="is a link that leads nowhere"):
+        wanted.made(TableInfo(wanted.table, "plain"))

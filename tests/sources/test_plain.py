@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from grebe.clock import SimulatedClock
-from grebe.errors import GrebeError, SourceChanged, TableNotFound, Unsupported
+from grebe.errors import GrebeError, SourceChanged, TableNotFound, UnreadableFile, Unsupported
 from grebe.files import FileList, diff
 from grebe.formats import Column
 from grebe.formats.text import TEXT
@@ -296,3 +296,54 @@ def test_racing_writers_never_make_a_listing_fail(tmp_path: Path) -> None:
 def names(files: FileList) -> list[str]:
     found: list[str] = files.paths().to_pylist()
     return found
+
+
+def not_unicode(folder: Path, name: bytes) -> None:
+    place = os.path.join(os.fsencode(folder), name)  # noqa: PTH118 - a `Path` has no bytes
+    os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120 - as above
+    with open(place, "wb") as file:  # noqa: PTH123 - as above
+        file.write(b"x")
+
+
+@pytest.mark.parametrize("name", [b".\xff", b"_\xff", b".\xff/a.parquet", b"folder \xff/a.parquet", b"a\xff._COPYING_"])
+def test_what_is_no_data_may_have_a_name_that_is_no_utf8(tmp_path: Path, name: bytes) -> None:
+    parquet(tmp_path / "a.parquet", 3)
+    not_unicode(tmp_path, name)
+    assert paths_of(open_source(tmp_path)) == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("good", "name", "shown"),
+    [
+        ("a.parquet", b"\xff.parquet", r"/\xff.parquet"),
+        ("a.parquet", b"\xff.txt", r"/\xff.txt"),
+        ("day=1/a.parquet", b"day=\xff/a.parquet", r"/day=\xff/a.parquet"),
+        ("day=1/a.parquet", b"day=1/gr\xf6\xdfe.parquet", r"/day=1/gr\xf6\xdfe.parquet"),
+        (None, b"\xff.parquet", r"/\xff.parquet"),
+    ],
+)
+def test_a_data_file_with_a_name_that_is_no_utf8_is_named_with_its_bytes(
+    tmp_path: Path, good: str | None, name: bytes, shown: str
+) -> None:
+    if good:
+        parquet(tmp_path / good)
+    not_unicode(tmp_path, name)
+    with pytest.raises(UnreadableFile, match="rename") as refused:
+        open_source(tmp_path).files()
+    assert refused.value.code == "UNREADABLE_FILE_NAME"
+    assert f"{tmp_path}{shown} is no UTF-8 text" in str(refused.value)
+
+
+def test_an_empty_file_and_one_that_a_filter_leaves_out_may_have_a_name_that_is_no_utf8(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet")
+    not_unicode(tmp_path, b"\xff.csv")
+    chosen = open_source(tmp_path, options={"pathGlobFilter": "*.parquet"})
+    assert paths_of(chosen) == ["a.parquet"]
+    os.truncate(os.path.join(os.fsencode(tmp_path), b"\xff.csv"), 0)  # noqa: PTH118 - a `Path` has no bytes
+    assert paths_of(open_source(tmp_path)) == ["a.parquet"]
+
+
+def test_a_link_to_itself_among_the_files_is_no_file_of_the_table(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet")
+    (tmp_path / "x.parquet").symlink_to(tmp_path / "x.parquet")
+    assert paths_of(open_source(tmp_path)) == ["a.parquet"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from grebe.errors import StoreRefused
+from grebe.store.children import children_of
 from grebe.store.local import LocalStore
 from grebe.store.opening import open_table_store
 from grebe.store.paths import is_draft
@@ -354,3 +355,23 @@ class TestWhatIsNoFile:
             with pytest.raises(ObjectMissing):
                 store.get("folder")
         assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("target", ["x.parquet", "nowhere", "a.parquet/below", "y" * 300])
+def test_a_link_that_leads_nowhere_hides_no_other_file_of_a_table(tmp_path: Path, target: str) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"rows")
+    (tmp_path / "x.parquet").symlink_to(target)
+    table = open_table_store(tmp_path)
+    assert [info.path for info in table.list()] == ["a.parquet"]
+    assert "a.parquet" in children_of(table)
+
+
+@pytest.mark.parametrize("below", ["", "indexes"])
+def test_a_root_that_is_a_link_to_nowhere_is_refused_by_its_name(tmp_path: Path, below: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(
+        StoreRefused, match=rf"{tmp_path}/link is a link that leads nowhere \(to {tmp_path}/nowhere\)"
+    ) as refused:
+        LocalStore(tmp_path / "link" / below).put("object", b"x")
+    assert refused.value.code == "STORE_REFUSED_PATH"
+    assert not (tmp_path / "nowhere").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grebe.store.local import LocalStore
-from grebe.store.local_access import too_open
+from grebe.store.local_access import access_of, too_open
 
 OWNER, READER, STRANGER = 7001, 7002, 7003
 GROUP, FOREIGN = 8001, 8002
@@ -117,6 +117,93 @@ def test_one_closed_partition_among_many_closes_the_indexes(lake: Lake) -> None:
     index = lake.indexed()
     assert not reads(index, STRANGER)
     assert reads(index, OWNER)
+
+
+def test_every_closed_file_among_many_of_a_folder_closes_the_indexes(lake: Lake) -> None:
+    for number in range(100):
+        lake.write(f"u/{number:03}.parquet")
+    (lake.folder / "u").chmod(0o755)
+    for file in sorted((lake.folder / "u").iterdir()):
+        file.chmod(0o600)
+        access = access_of(lake.folder / "u", lake.folder / "_grebe/u")
+        assert access is not None
+        assert access.file.mode & 0o077 == 0, file
+        assert access.folder.mode & 0o077 == 0, file
+        file.chmod(0o644)
+
+
+@pytest.mark.parametrize(("folders", "files"), [(1, 3_000), (700, 3)])
+def test_one_closed_file_among_thousands_closes_the_indexes(lake: Lake, folders: int, files: int) -> None:
+    for folder in range(folders):
+        for number in range(files):
+            lake.write(f"u/day={folder:04}/{number:05}.parquet", b"")
+    for path in (lake.folder / "u", *(lake.folder / "u").iterdir()):
+        path.chmod(0o755)
+    (lake.folder / "_grebe/u").mkdir(parents=True)
+    (lake.folder / "_grebe/u").chmod(0o755)
+    assert too_open(lake.folder / "u", lake.folder / "_grebe/u") == []
+    (lake.folder / f"u/day={folders // 3:04}/{files // 3:05}.parquet").chmod(0o600)
+    assert too_open(lake.folder / "u", lake.folder / "_grebe/u") == [lake.folder / "_grebe/u"]
+
+
+def test_closed_things_that_are_no_data_leave_the_indexes_open(lake: Lake) -> None:
+    lake.give({"folder": 0o755, "file": 0o644})
+    lake.write("t/_tmp/part-0.parquet")
+    lake.write("t/_SUCCESS")
+    (lake.folder / "closed/x").mkdir(parents=True)
+    (lake.folder / "closed").chmod(0o700)
+    (lake.folder / "t/_link").symlink_to(lake.folder / "closed/x")
+    for name in ("_tmp", "_SUCCESS"):
+        (lake.folder / "t" / name).chmod(0o700)
+    assert reads(lake.indexed(), STRANGER)
+    (lake.folder / "t/day=1/link").symlink_to(lake.folder / "closed/x")
+    assert not reads(lake.indexed("_grebe/after"), STRANGER)
+
+
+@pytest.mark.parametrize("name", ["_delta_log", ".hoodie", "metadata", "_a=1", "more"])
+def test_closed_logs_and_partitions_close_the_indexes(lake: Lake, name: str) -> None:
+    lake.give({"folder": 0o755, "file": 0o644})
+    lake.write(f"t/{name}/x")
+    (lake.folder / "t" / name).chmod(0o700)
+    assert not reads(lake.indexed(), STRANGER)
+
+
+def test_nobody_replaces_files_of_others_in_indexes_of_a_table_with_the_sticky_bit(lake: Lake) -> None:
+    lake.give({"folder": 0o1777, "file": 0o666})
+    (lake.folder / "t").chmod(0o1777)
+    lake.folder.chmod(0o1755)
+    index = lake.indexed()
+    for folder in (index.parent, index.parent.parent, lake.folder / "_grebe/t"):
+        assert folder.stat().st_mode & 0o7777 == 0o1777
+    assert (lake.folder / "_grebe").stat().st_mode & 0o7777 == 0o1755
+    moved = [str(index), str(index.with_name("moved"))]
+    ran = subprocess.run(
+        ["/usr/bin/env", "mv", *moved], user=STRANGER, group=STRANGER, capture_output=True, check=False
+    )
+    assert ran.returncode != 0
+    assert index.exists()
+    assert too_open(lake.folder / "t", lake.folder / "_grebe/t") == []
+    index.parent.chmod(0o777)
+    assert too_open(lake.folder / "t", lake.folder / "_grebe/t") == [index.parent]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_where_the_sticky_bit_cannot_be_set_only_the_owner_writes(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, *, is_told: bool
+) -> None:
+    lake.give({"folder": 0o1777, "file": 0o644})
+    (lake.folder / "t").chmod(0o1777)
+    really = os.fchmod
+
+    def without(handle: int, mode: int) -> None:
+        if mode & 0o1000 and is_told:
+            raise PermissionError
+        really(handle, mode & ~0o1000)
+
+    monkeypatch.setattr(os, "fchmod", without)
+    index = lake.indexed()
+    assert index.parent.stat().st_mode & 0o7777 == 0o755
+    assert reads(index, STRANGER)
 
 
 def test_a_list_of_a_table_is_that_of_its_indexes(lists: Lake) -> None:

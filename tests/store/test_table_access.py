@@ -17,6 +17,7 @@ from grebe.store.table_access import (
     Node,
     closed,
     closed_classes,
+    excess,
     folder_of_file,
     nodes_below,
     spread,
@@ -151,6 +152,49 @@ def test_hidden_files_say_nothing_about_a_table() -> None:
     hidden = [Node(f"t/{name}", False, 0o600, "ann", "g", ()) for name in ("_SUCCESS", ".part.crc")]
     trash = Node("t/.Trash", True, 0o700, "ann", "g", ())
     assert closed_classes(TOP, nodes_below(Counted({"t": [*hidden, trash]}), TOP)) == frozenset()
+
+
+def _closed(name: str, *, is_folder: bool) -> Node:
+    return Node(f"t/{name}", is_folder, 0o700 if is_folder else 0o600, "ann", "g", ())
+
+
+@pytest.mark.parametrize("name", ["_tmp", "_temporary", "_x", ".Trash"])
+def test_a_closed_folder_that_no_reader_enters_says_nothing_about_a_table(name: str) -> None:
+    tree = Counted({"t": [_closed(name, is_folder=True)], f"t/{name}": [_closed(f"{name}/x", is_folder=False)]})
+    assert closed_classes(TOP, nodes_below(tree, TOP)) == frozenset()
+    assert tree.listings == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["_delta_log", "_delta_index", "_change_data", "_spark_metadata", ".hoodie", "metadata", "_a=1", "a=1", "x"]
+)
+def test_a_closed_folder_that_readers_need_closes_the_indexes(name: str) -> None:
+    tree = Counted({"t": [_closed(name, is_folder=True)]})
+    assert closed_classes(TOP, nodes_below(tree, TOP)) == BOTH
+
+
+@pytest.mark.parametrize("log", [".hoodie", "metadata"])
+def test_a_hidden_folder_of_a_table_whose_log_may_name_it_closes_the_indexes(log: str) -> None:
+    """A Hudi table names partitions by their values, and an Iceberg table its files by their paths."""
+    opened = Node(f"t/{log}", True, 0o755, "ann", "g", ())
+    year = Node("t/2024", True, 0o755, "ann", "g", ())
+    tree = Counted({"t": [opened, year], "t/2024": [_closed("2024/_x", is_folder=True)]})
+    assert closed_classes(TOP, nodes_below(tree, TOP)) == BOTH
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "README", "_a=1.parquet"])
+def test_a_closed_file_that_may_be_data_closes_the_indexes(name: str) -> None:
+    tree = Counted({"t": [_closed(name, is_folder=False)]})
+    assert closed_classes(TOP, (replace(one, is_folder=False) for one in nodes_below(tree, TOP))) == BOTH
+
+
+def test_a_node_without_the_sticky_bit_that_is_allowed_lets_its_writers_do_more() -> None:
+    allowed = replace(TOP, mode=0o1777)
+    assert excess(replace(TOP, mode=0o777), allowed) == BOTH
+    assert excess(replace(TOP, mode=0o775), allowed) == {GROUP}
+    assert excess(replace(TOP, mode=0o755), allowed) == frozenset()
+    assert excess(allowed, allowed) == frozenset()
+    assert excess(allowed, replace(TOP, mode=0o777)) == frozenset()
 
 
 @pytest.mark.parametrize(("count", "most"), [(0, 3), (3, 3), (10, 3), (1000, 64), (65, 64), (5, 1)])

@@ -8,7 +8,7 @@ covers.
 from grebe.files.ids import FileIds
 from grebe.files.listing import Diff, FileList, diff
 from grebe.files.registered import RegisteredFiles, decode, encode
-from grebe.files.uri import canonical_uri, join_uri, path_given, relative_path
+from grebe.files.uri import canonical_uri, join_uri, location_given, path_given, relative_path
 
 __all__ = [
     "Diff",
@@ -20,6 +20,7 @@ __all__ = [
     "diff",
     "encode",
     "join_uri",
+    "location_given",
     "path_given",
     "relative_path",
 ]

@@ -17,7 +17,9 @@ import posixpath
 import re
 from urllib.parse import unquote
 
-from grebe.errors import TableNotFound
+from grebe.credentials import refuse_credentials
+from grebe.errors import InvalidConfig, TableNotFound
+from grebe.files.unicode_names import escaped, is_unicode
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)")
 _ONE_STORE = {
@@ -36,6 +38,9 @@ _HOSTS = {"hdfs", "webhdfs", "swebhdfs", "viewfs", "http", "https", "ftp", "sftp
 # HDFS has a default port too, but only a real host may leave it out: a name service must, so neither form becomes the
 # other.
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+_MOST_SHOWN = 200
+"""Characters of a path in a message."""
 
 
 def canonical_uri(uri: str, *, encoded: bool = False) -> str:
@@ -58,10 +63,40 @@ def canonical_uri(uri: str, *, encoded: bool = False) -> str:
 
 def path_given(path: str | os.PathLike[str]) -> str:
     """Return the text of a path as users give it: `~` is their home folder, and a `pathlib.Path` is one of this machine, whatever
-    the working folder of Spark is. A URI that went through `pathlib` gets its second slash back."""
-    text = os.fspath(path)
-    if isinstance(text, bytes):
-        text = os.fsdecode(text)
+    the working folder of Spark is. A URI that went through `pathlib` gets its second slash back. Raises `TableNotFound` for what
+    names no place."""
+    fault = _fault(path)
+    if fault:
+        raise TableNotFound(f"path={fault}", detail="PATH")
+    return _text_of(path)
+
+
+def location_given(location: str | os.PathLike[str]) -> str:
+    """Return the text of a location of indexes, as `path_given` does of a table. Raises `InvalidConfig` for what is none."""
+    fault = _fault(location)
+    if fault:
+        raise InvalidConfig(f"location={fault}", detail="VALUE")
+    return _text_of(location)
+
+
+def _fault(path: object) -> str:
+    """Return the path and what is wrong with it, for a message; empty if nothing is."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        # Of a list the type alone: a path in it may hold credentials.
+        shown = repr(path) if path is None or isinstance(path, int | float) else f"… of the type {type(path).__name__}"
+        return f"{shown} is no path; give one path or URI, as text or as a pathlib.Path"
+    text = os.fsdecode(path)
+    if "\0" not in text and is_unicode(text):
+        return ""
+    refuse_credentials(text)
+    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    if "\0" in text:
+        return f"{shown!r} holds a NUL character, which no name can have; give the path without it"
+    return f"{escaped(shown)} is no UTF-8 text, and Grebe writes names in UTF-8; rename what lies there, and give its new name"
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    text = os.fsdecode(path)
     if isinstance(path, str):
         return os.path.expanduser(text) if text.startswith("~") else text  # noqa: PTH111 - a URI is no `Path`
     found = _SCHEME.match(text)

@@ -6,15 +6,21 @@ Looked at are all folders above, by the path as it was given and by the one that
 | sign | in the nearest folder | further up |
 |---|---|---|
 | metadata of a lake format; a log of Grebe that says so; indexes of another table | yes | yes |
-| its name, or that of a folder in it, is that of a partition (`day=1`) | yes | yes |
+| its name, or that of a folder in it, is that of a partition (`day=1`) | yes, but see below | yes, but see below |
 | what jobs leave beside their output (`_SUCCESS`, `_metadata`, …) | yes | yes |
 | files of a columnar format or Avro that are named as jobs name them (`part-0…`, `000000_0`) | yes | yes |
-| such files with other names | yes | if the folder holds little else |
+| such files whose names are numbers or hold a UUID | yes | if the folder holds little else, but see below |
+| such files with other names | if the folder holds little else, but see below | if the folder holds little else, but see below |
 | text, CSV and JSON that is named as jobs name it | yes | if the folder holds little else |
-| text, CSV and JSON with other names | if the folder holds little else | no |
+| text, CSV and JSON with other names | if the folder holds little else, but see below | no |
 
 "Little else": at least half of the files are such, and no folders are there but the one on the way to the indexes. So a lake with
 folders of several tables may hold indexes, and so may a home folder with a stray file in it.
+
+A folder that holds the table to be indexed, which is no part of another one (see the next paragraph), is not told by its files
+with names that nobody's job gives: each of them is a table of its own. Nor is it told by a name like that of a partition
+(`tenant=a/orders` beside `tenant=a/indexes`), unless files of a columnar format lie in it, beside it, or in another folder that is
+named like a partition beside it.
 
 Indexes that lie beside their table are in another one if the table is a part of that: if its own name is that of a partition, or
 that of a folder beside it, or it is a file in a folder of such a name or in the output of a job; else by the same signs as above,
@@ -46,6 +52,11 @@ _LAKE_METADATA = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 _PATIENCE = 5.0
 _LEFT_BY_JOBS = {"_SUCCESS", "_spark_metadata/", "_metadata", "_common_metadata"}
 _NAMED_BY_JOBS = re.compile(r"part-(?:[rm]-)?[0-9].*|[0-9]{6}_[0-9]+(?:_.*)?(?:\..*)?")
+_UNIQUE = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24})(?![0-9a-f])", re.I)
+_NUMBERED = re.compile(r"(?:part[-._]?|data[-._])?[0-9]+(?:[-._][0-9]+)*(?:\..*)?", re.I)
+"""As Dask, DuckDB, Polars, Snowflake and others number the files of one table."""
+_FEW_PARTITIONS = 4
+"""So many folders beside one that is named like a partition are looked into."""
 _PARTITION = re.compile(r"[^=]+=.*")
 _BELOW_A_ROOT = re.compile(r".*-[0-9a-f]{16}")
 """As `grebe.log.location.below` names folders: a table that is itself called like a partition gives one such a name."""
@@ -57,20 +68,42 @@ def require_place(location: str, table: str, opener: Callable[[str], Store]) -> 
         _require_whole(table, opener)
     else:
         require_apart(location, table)
-        _require_outside_tables(location, opener)
+        _require_outside_tables(location, table, opener)
 
 
-def _require_outside_tables(location: str, opener: Callable[[str], Store]) -> None:
+def _require_outside_tables(location: str, table: str, opener: Callable[[str], Store]) -> None:
     """Raise `StoreRefused` if the location lies in the folder of a table, or in the folder of another table's indexes."""
+    whole = _WholeTable(table, opener)
     for place in dict.fromkeys((real_uri(location), location)):
         if _is_partition(_name(place)):
             raise _refusal(location, place, "is named like a partition of a table")
         way = place
         for depth, folder in enumerate(_above(place)):
-            found = _found_at(folder, _name(way), opener, nearest=depth == 0)
+            found = _found_at(folder, _name(way), whole, opener, nearest=depth == 0)
             if found is not None:
                 raise _refusal(location, f"{folder}, in which it lies,", found)
             way = folder
+
+
+class _WholeTable:
+    """The table to be indexed. A folder that holds it as a whole table is itself no table by weak signs."""
+
+    def __init__(self, table: str, opener: Callable[[str], Store]) -> None:
+        self._table = table
+        self._opener = opener
+        self._is_whole: bool | None = None
+
+    def lies_in(self, folder: str) -> bool:
+        """Tell whether the table lies below a folder, and is no part of another one; that is looked at once."""
+        if not any(one.startswith(f"{folder.rstrip('/')}/") for one in (self._table, real_uri(self._table))):
+            return False
+        if self._is_whole is None:
+            try:
+                _require_whole(self._table, self._opener)
+                self._is_whole = True
+            except StoreRefused:
+                self._is_whole = False
+        return self._is_whole
 
 
 def _require_whole(table: str, opener: Callable[[str], Store]) -> None:
@@ -109,11 +142,32 @@ def _is_partition(name: str) -> bool:
     return _PARTITION.fullmatch(name) is not None and _BELOW_A_ROOT.fullmatch(name) is None
 
 
-def _found_at(folder: str, way: str, opener: Callable[[str], Store], *, nearest: bool) -> str | None:
+def _found_at(
+    folder: str, way: str, whole: _WholeTable, opener: Callable[[str], Store], *, nearest: bool
+) -> str | None:
     """Say which table a folder is, or is a part of, or return None. `way`: the name in it on the way to the indexes."""
-    if _is_partition(_name(folder)):
+    is_named = _is_partition(_name(folder))
+    if is_named and not whole.lies_in(folder):
         return "is named like a partition of a table"
-    return _seen_at(folder, opener, lambda there: _data_among(there, way, nearest=nearest))
+    # The table lies in the way then: the way would have been refused otherwise.
+    is_way_named = not nearest and _is_partition(way)
+
+    def look(there: Sequence[str]) -> str | None:
+        shown = _shown(there)
+        if is_named or is_way_named:
+            data = _certain_data(shown)
+            if data:
+                return f"holds data files of a table of partitions ({data[0]!r}, for one)"
+        if not is_way_named:
+            return _data_among(there, way, lambda: whole.lies_in(folder), nearest=nearest)
+        partitions = [name for name in shown if name.endswith("/") and _is_partition(name.rstrip("/"))]
+        for name in [name for name in partitions if name != f"{way}/"][:_FEW_PARTITIONS]:
+            if _holds_data(f"{folder.rstrip('/')}/{name.rstrip('/')}", opener):
+                return f"holds partitions of a table ({name!r}, for one)"
+        rest = [name for name in there if name not in set(partitions)]
+        return _data_among(rest, way, lambda: whole.lies_in(folder), nearest=nearest)
+
+    return _seen_at(folder, opener, look)
 
 
 def _seen_at(folder: str, opener: Callable[[str], Store], look: Callable[[Sequence[str]], str | None]) -> str | None:
@@ -149,7 +203,7 @@ def _owner(store: PatientStore) -> str | None:
 
 def _whole_of(there: Sequence[str], folder: str, part: str, *, nearest: bool) -> str | None:
     """Say which of the names in a folder show that it is a table, of which `part` in it is a part, or return None."""
-    shown = [name for name in there if not name.startswith(("_", "."))]
+    shown = _shown(there)
     jobs = [name for name in shown if _NAMED_BY_JOBS.fullmatch(name)]
     is_only_folder = all(name == f"{part}/" for name in shown if name.endswith("/"))
     told = [name for name in jobs if _is_columnar(name) and is_only_folder]
@@ -161,9 +215,10 @@ def _whole_of(there: Sequence[str], folder: str, part: str, *, nearest: bool) ->
     return f"is a table (it holds {told[0]!r}, for one)" if told else None
 
 
-def _data_among(there: Sequence[str], way: str, *, nearest: bool) -> str | None:
-    """Say which of the names in a folder show that it holds data of a table, or return None."""
-    shown = [name for name in there if not name.startswith(("_", "."))]
+def _data_among(there: Sequence[str], way: str, is_lake: Callable[[], bool], *, nearest: bool) -> str | None:
+    """Say which of the names in a folder show that it holds data of a table, or return None. `is_lake`: tells whether the table to
+    be indexed, which lies in it, is no part of it."""
+    shown = _shown(there)
     files = [name for name in shown if not name.endswith("/")]
     folders = [name.rstrip("/") for name in shown if name.endswith("/")]
     left = _left_by_jobs(there)
@@ -176,10 +231,36 @@ def _data_among(there: Sequence[str], way: str, *, nearest: bool) -> str | None:
     columnar = [name for name in files if _is_columnar(name)]
     jobs = [name for name in files if _NAMED_BY_JOBS.fullmatch(name)]
     little_else = 2 * len({*text, *columnar, *jobs}) >= len(files) and not set(folders) - {way}
-    told = [name for name in columnar if nearest or little_else or name in set(jobs)]
+    told = [name for name in columnar if name in set(jobs) or (nearest and _is_numbered(name))]
     told += [name for name in jobs if nearest or little_else]
-    told += [name for name in text if nearest and little_else]
+    if not told and little_else:
+        named = [*columnar, *(text if nearest else ())]
+        told = named if named and not is_lake() else []
     return f"holds data files ({told[0]!r}, for one)" if told else None
+
+
+def _certain_data(there: Sequence[str]) -> list[str]:
+    """Return the files that hold data whatever else lies there."""
+    files = [name for name in _shown(there) if not name.endswith("/")]
+    return [name for name in files if _is_columnar(name) or _NAMED_BY_JOBS.fullmatch(name)]
+
+
+def _holds_data(partition: str, opener: Callable[[str], Store]) -> bool:
+    """Tell whether data lies directly in a folder that may be a partition; one with metadata of its own is a table."""
+    try:
+        there = PatientStore(opener(partition), SYSTEM, _PATIENCE).children()
+    except StoreRefused:
+        return False
+    return bool(_certain_data(there)) and not any(f"{name}/" in there for name in _LAKE_METADATA)
+
+
+def _is_numbered(name: str) -> bool:
+    """Tell whether a columnar file is probably one of many that a job wrote."""
+    return _NUMBERED.fullmatch(name) is not None or _UNIQUE.search(name) is not None
+
+
+def _shown(there: Sequence[str]) -> list[str]:
+    return [name for name in there if not name.startswith(("_", "."))]
 
 
 def _left_by_jobs(there: Sequence[str]) -> list[str]:

@@ -105,7 +105,8 @@ def find(
     """Where any of the values occurs in these tables: in all columns that can hold it, or just in `columns` (those of them that a
     table has; a struct stands for all its fields)."""
     sought = literals([values] if isinstance(values, str | bytes) or not isinstance(values, Iterable) else values)
-    named = [tables] if isinstance(tables, str | PathLike | Table) else list(tables)
+    # What is neither one table nor several is refused by whoever opens it.
+    named = [tables] if isinstance(tables, str | PathLike | Table) or not isinstance(tables, Iterable) else list(tables)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         opened = list(threads.map(lambda one: _opened(one, storage_options), named))
         searches = _searches(opened, sought, columns)

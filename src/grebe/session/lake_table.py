@@ -18,7 +18,7 @@ from grebe.advisor.workload.reading import Recorded, places_of
 from grebe.config import Config
 from grebe.credentials import refuse_credentials
 from grebe.errors import GrebeError, IndexNotFound, Unsupported
-from grebe.files import FileIds, canonical_uri, path_given
+from grebe.files import FileIds, canonical_uri, location_given, path_given
 from grebe.formats import Reading
 from grebe.indexes.faults import Report
 from grebe.indexes.kind import Kind
@@ -80,13 +80,14 @@ class LakeTable:
         suggests: "Suggests | None" = None,
     ) -> None:
         """`heard` waits until all is known of queries that have run."""
-        for uri in (source, location):
-            if isinstance(uri, str | PathLike):
-                refuse_credentials(path_given(uri))
+        if isinstance(source, str | PathLike):
+            refuse_credentials(path_given(source))
+        location = None if location is None else location_given(location)
+        refuse_credentials(location or "")
         self._suggests = suggests
         self._session = session
         self._config = config or Config.load({})
-        self._location = None if location is None else canonical_uri(path_given(location))
+        self._location = None if location is None else canonical_uri(location)
         self._told = changed
         self._heard = heard
         source = path_given(source) if isinstance(source, str | PathLike) else source

@@ -17,6 +17,7 @@ from grebe.predicate.builder import term_of
 from grebe.predicate.fold import fold_casts
 from grebe.predicate.tree import Cast, Literal, Path
 from grebe.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, integral_range
+from grebe.session.arguments import require_unicode
 
 _DIGITS = 80  # more than a decimal has on both sides of its point
 
@@ -53,6 +54,7 @@ def literals(values: Iterable[object]) -> list[Literal]:
                 "only values can be found; rows without one: table.get(column, None)", detail="VALUE"
             )
         found.append(literal)
+    require_unicode(*found)
     return found
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from os import PathLike
 from typing import Self
 
@@ -24,7 +24,7 @@ from grebe.clock import SYSTEM
 from grebe.config import Config
 from grebe.credentials import refuse_credentials
 from grebe.errors import IndexNotFound, InvalidPredicate, TableNotFound, Unsupported
-from grebe.files import FileIds, FileList, canonical_uri, path_given
+from grebe.files import FileIds, FileList, canonical_uri, location_given, path_given
 from grebe.formats import Reading
 from grebe.formats.byte_cache import shared_cache
 from grebe.indexes.faults import Report
@@ -45,9 +45,9 @@ from grebe.lookup.pin.pins import Pin, PinInfo, Pins, described
 from grebe.lookup.places import Box, point_of
 from grebe.maintenance.verify import changed_files, verify
 from grebe.planner.prices import Prices
-from grebe.predicate.builder import col
 from grebe.predicate.parse import parse
 from grebe.predicate.tree import TRUE, Predicate
+from grebe.session.arguments import column_given, column_names_given, keys_given, require_unicode
 from grebe.session.snapshots import files_as_of, files_now, version_of
 from grebe.session.stores import CountedStores
 from grebe.shown.records import Records
@@ -147,11 +147,13 @@ class Table:
 
     def get(self, column: str, value: object, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has this value (None: in which it is NULL), in no promised order."""
-        return self.scan(col(column).is_null() if value is None else col(column) == self._typed(column, value), columns)
+        wanted = column_given(column)
+        return self.scan(wanted.is_null() if value is None else wanted == self._typed(column, value), columns)
 
     def get_many(self, column: str, keys: Iterable[object], columns: Sequence[str] | None = None) -> pa.Table:
         """The rows in which the column has one of these values, each row once."""
-        return self.scan(col(column).isin([self._typed(column, key) for key in keys]), columns)
+        wanted = column_given(column)
+        return self.scan(wanted.isin([self._typed(column, key) for key in keys_given(keys)]), columns)
 
     def files(self, predicate: str | Predicate) -> Answer:
         """The files that can hold rows of the predicate, and which rows of them where an index knows."""
@@ -285,7 +287,9 @@ class Table:
         return self._made
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
-        return self._engine.bound(parse(predicate) if isinstance(predicate, str) else predicate)
+        bound = self._engine.bound(parse(predicate) if isinstance(predicate, str) else predicate)
+        require_unicode(bound)
+        return bound
 
     def _typed(self, column: str, value: object) -> object:
         """A time without a zone is one of the column's own kind; in a comparison it would be a moment, and every row be cast."""
@@ -296,20 +300,17 @@ class Table:
 
     def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
         """As the table spells them. A name in other case is the same column, as in Spark."""
-        if columns is None:
+        names = column_names_given(columns)
+        if names is None:
             return None
-        if isinstance(columns, str):
-            raise InvalidPredicate(
-                f"columns={columns!r} is one text; give a list: columns=[{columns!r}]", detail="COLUMNS"
-            )
         known = {column.name.lower(): column.name for column in self._engine.snapshot.reading.columns}
-        lacking = [name for name in columns if name.lower() not in known]
+        lacking = [name for name in names if name.lower() not in known]
         if lacking:
             raise InvalidPredicate(
                 f"{self.uri} has no column {', '.join(lacking)}; there are: {', '.join(known.values())}",
                 detail="NO_COLUMN",
             )
-        return [known[name.lower()] for name in columns]
+        return [known[name.lower()] for name in names]
 
     def _new_engine(self) -> Engine:
         log, files = self._log, self._files
@@ -338,14 +339,14 @@ def open(
     format: str | None = None,
     location: str | PathLike[str] | None = None,
     version: Version | None = None,
-    timestamp: str | datetime | None = None,
+    timestamp: str | date | None = None,
     storage_options: Mapping[str, str] | None = None,
     config: Config | None = None,
 ) -> Table:
     """Opens a table without Spark. `location` is where its indexes lie, if not beside it. `version` (of Delta Lake a number, of
     Iceberg a snapshot's id, a tag or a branch, of Hudi an instant) and `timestamp` are for sources that keep versions."""
     settings = Config.load({}, config=config)
-    path, location = path_given(path), path_given(location) if location else None
+    path, location = path_given(path), location_given(location) if location else None
     refuse_credentials(path)
     stores = CountedStores()
     with ThreadPoolExecutor(1) as aside:

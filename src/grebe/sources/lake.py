@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -164,6 +165,30 @@ class LakeKind:
                 detail="SEVERAL_PATHS",
             )
         return self.opened(request.paths[0], request, request.version, request.timestamp)
+
+
+def version_given(version: object) -> Version | None:
+    """Return a version as callers name it. Raise `Unsupported` for what names none."""
+    if version is None or isinstance(version, str):
+        return version
+    if isinstance(version, Integral) and not isinstance(version, bool):
+        return int(version)
+    raise Unsupported(
+        f"version={version!r} is no version; give a whole number or text, as the lake format names its versions",
+        detail="VERSION",
+    )
+
+
+def time_given(timestamp: object) -> str | datetime | None:
+    """Return a time as callers name it; a day is its midnight in UTC. Raise `Unsupported` for what is none."""
+    if timestamp is None or isinstance(timestamp, str | datetime):
+        return timestamp
+    if isinstance(timestamp, date):
+        return datetime(timestamp.year, timestamp.month, timestamp.day, tzinfo=UTC)
+    raise Unsupported(
+        f"timestamp={timestamp!r} is no time; give a datetime, or text such as 2026-01-31T12:00:00+00:00",
+        detail="TIMESTAMP",
+    )
 
 
 def moment(timestamp: str | datetime) -> datetime:

@@ -16,14 +16,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from grebe.errors import TableNotFound
+from grebe.errors import TableNotFound, UnreadableFile
 from grebe.files import canonical_uri, join_uri, relative_path
+from grebe.files.unicode_names import escaped, is_unicode
 from grebe.formats import format_of_file
 from grebe.sources.globs import Glob, globs_of, is_glob
 from grebe.store.protocol import ObjectInfo, ObjectMissing, Store
 
 _LISTED = pa.schema(
-    [("path", pa.large_string()), ("size", pa.int64()), ("modified_ms", pa.int64()), ("etag", pa.string())]
+    [
+        ("path", pa.large_string()),
+        ("size", pa.int64()),
+        ("modified_ms", pa.int64()),
+        ("etag", pa.string()),
+        ("is_unicode", pa.bool_()),
+    ]
 )
 _CHUNK_ROWS = 100_000
 _THREADS = 16
@@ -83,7 +90,7 @@ class Roots:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """Everything below some roots: the objects, one row each, with the folder as number; the folders; and which folders and which
-    objects are roots themselves."""
+    objects are roots themselves. A path that is no UTF-8 is there escaped, and not `is_unicode`."""
 
     table: pa.Table
     names: pa.Array
@@ -125,6 +132,21 @@ def data_rows(listed: Listed) -> npt.NDArray[np.bool_]:
     shown: npt.NDArray[np.bool_] = ~hidden.to_numpy(zero_copy_only=False)
     # A root that is a file is read whatever folder it lies in, but not if its own name is hidden.
     return shown & (listed.is_root | open_folders[listed.folder_of])
+
+
+def require_unicode(listed: Listed, data: npt.NDArray[np.bool_], uri: str) -> None:
+    """Raise `UnreadableFile` where one of these objects has a path that is no UTF-8: neither a log nor Spark can name it."""
+    odd = (
+        listed.table.column("path")
+        .filter(pa.array(data))
+        .filter(pc.invert(listed.table.column("is_unicode").filter(pa.array(data))))
+    )
+    if len(odd):
+        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+        raise UnreadableFile(
+            f"the path of {join_uri(uri, odd[0].as_py())}{more} is no UTF-8 text; rename the file or the folder so that it is",
+            detail="NAME",
+        )
 
 
 def _visible(folder: str, roots: frozenset[str]) -> bool:
@@ -220,8 +242,10 @@ def _as_table(objects: Iterator[ObjectInfo]) -> pa.Table:
 
 
 def _batch(rows: list[tuple[str, int, int, str | None]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else ((), (), (), ())
-    arrays = [pa.array(list(column), field.type) for column, field in zip(columns, _LISTED, strict=True)]
+    paths, *facts = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
+    good = list(map(is_unicode, paths))
+    named = paths if all(good) else list(map(escaped, paths))
+    arrays = [pa.array(column, field.type) for column, field in zip((named, *facts, good), _LISTED, strict=True)]
     return pa.record_batch(arrays, schema=_LISTED)
 
 

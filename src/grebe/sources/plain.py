@@ -16,7 +16,7 @@ from grebe.formats import Column, DataFile, Format, Reading, format_named, forma
 from grebe.formats.registry import data_suffix
 from grebe.formats.unite import merged_columns
 from grebe.sources.globs import name_pattern
-from grebe.sources.listing import Listed, Roots, data_rows, list_roots
+from grebe.sources.listing import Listed, Roots, data_rows, list_roots, require_unicode
 from grebe.sources.marks import ICEBERG_SUFFIX, MARKS
 from grebe.sources.partitions import Partitioning, partition_array, partitioning
 from grebe.sources.protocol import Deleted, Request, Version
@@ -183,6 +183,7 @@ def _file_list(roots: Roots, listed: Listed, request: Request) -> FileList:
         )
         data &= np.array(chosen, np.bool_)[listed.folder_of] | (listed.is_root & (not partitioned))
     data &= listed.table.column("size").to_numpy() > 0
+    require_unicode(listed, data, roots.uri)
     table = listed.table.filter(pa.array(data))
     if partitioned or recursive:
         # Roots that overlap: Spark sees such a file once here, and twice in a table without partitions, which is then refused.
@@ -219,7 +220,12 @@ def _partitioning(folders: Sequence[str], roots: Roots, request: Request) -> Par
 def _format_found(uri: str, listed: Listed, request: Request) -> Format:
     """By the suffixes of the data files, which must tell one format."""
     _look_for_lakes(uri, listed)
-    names = listed.names.filter(pa.array(_data_rows(listed, request)))
+    data = _data_rows(listed, request)
+    nameable = data & listed.table.column("is_unicode").to_numpy()
+    if not nameable.any():
+        require_unicode(listed, data, uri)
+    # Whether one of the others is read is only known with the file list, which refuses those that are.
+    names = listed.names.filter(pa.array(nameable))
     if not len(names):
         raise TableNotFound(f"{uri} has no data files", detail="NO_DATA")
     endings = pc.unique(pc.replace_substring_regex(names, r"^.*?((?:\.[^.]*){0,2})$", r"\1")).to_pylist()

@@ -2,18 +2,19 @@
 `grebe.sources`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
 
 import pyarrow as pa
 
-from grebe.errors import InvalidConfig, TableNotFound
+from grebe.errors import InvalidConfig, TableNotFound, Unsupported
 from grebe.files import canonical_uri, path_given
 from grebe.formats import Column
 from grebe.formats.reading import columns_of
 from grebe.formats.spark_types import spark_type, type_text
 from grebe.sources import delta, hudi, iceberg
+from grebe.sources.lake import time_given, version_given
 from grebe.sources.marks import lake_in
 from grebe.sources.plain import LakeTableFound, open_plain
 from grebe.sources.protocol import Request, Source, SourceKind, Version
@@ -35,7 +36,7 @@ def open_source(
     schema: pa.Schema | Mapping[str, object] | Sequence[Column] | None = None,
     time_zone: str = "UTC",
     version: Version | None = None,
-    timestamp: str | datetime | None = None,
+    timestamp: str | date | None = None,
     open_store: Callable[[str, Mapping[str, str] | None], Store] = open_table_store,
     allowed: Iterable[str] = (),
     guard_decoders: bool = True,
@@ -46,6 +47,9 @@ def open_source(
     written = (paths,) if isinstance(paths, (str, PathLike)) else tuple(paths)
     if not written:
         raise TableNotFound("no path was given", detail="EMPTY_PATH")
+    if format is not None and not isinstance(format, str):
+        raise Unsupported(f"format={format!r} is no name of a format; give text such as 'parquet'", detail="FORMAT")
+    version, moment = version_given(version), time_given(timestamp)
     request = Request(
         tuple(path_given(path) for path in written),
         format,
@@ -54,7 +58,7 @@ def open_source(
         _columns(schema),
         time_zone,
         version,
-        timestamp,
+        moment,
         open_store,
         allowed_roots(allowed),
         guard_decoders,
@@ -63,12 +67,12 @@ def open_source(
         if format is None or point.name.lower() == format.lower():
             kind = _loaded(point)
             if format is not None or kind.recognises(request):
-                return kind.open(request).at(version, timestamp)
+                return kind.open(request).at(version, moment)
     lake = _lake_on_disk(request) if format is None else format.lower()
     if lake in LAKES:
         return LAKES[lake].open(request)
     try:
-        return open_plain(request).at(version, timestamp)
+        return open_plain(request).at(version, moment)
     except LakeTableFound as found:
         return LAKES[found.format].open(request)
 

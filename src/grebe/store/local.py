@@ -27,6 +27,7 @@ from grebe.store.paths import DRAFT_SUFFIX, checked, folder, is_draft
 from grebe.store.protocol import ObjectChanged, ObjectExists, ObjectInfo, ObjectMissing, OutcomeUnknown, require_at_most
 
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_LEADS_NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 _NO_SUCH_NAME = {errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ}
 _NOT_ALLOWED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -109,7 +110,7 @@ class LocalStore:
         found: list[str] = []
         with self._reading(prefix), _nothing_there():
             if self._follow_links:
-                found = [one.name + "/" * one.is_dir() for one in os.scandir(self._root / folder(prefix))]
+                found = [one.name + "/" * _is_folder(one) for one in os.scandir(self._root / folder(prefix))]
             else:
                 with local_folders.opened(self._root, folder(prefix).split("/")[:-1], to_list=True) as here:
                     found = [name + "/" * is_folder for name, is_folder in here.entries()]
@@ -276,12 +277,19 @@ def local_info(path: str, facts: os.stat_result) -> ObjectInfo:
 
 @contextlib.contextmanager
 def _nothing_there() -> Iterator[None]:
-    """What is gone, or lies behind a link, is no object: no error."""
+    """What is gone, lies behind a link, or is a link that leads nowhere, is no object: no error."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        if error.errno not in _LEADS_NOWHERE:
             raise
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a folder or a link to one. A link that leads nowhere, to itself for example, is none."""
+    with _nothing_there():
+        return entry.is_dir()
+    return False
 
 
 def _walk(here: Folder, path: str, start_after: str) -> Iterator[ObjectInfo]:
@@ -331,17 +339,17 @@ def _walk_links(
     place: Path | str, path: str, start_after: str, above: frozenset[tuple[int, int]]
 ) -> Iterator[ObjectInfo]:
     """As `_walk`, through links."""
-    try:
+    found: list[tuple[str, os.DirEntry[str]]] = []
+    identity = (0, 0)
+    with _nothing_there():
         here = os.stat(place)  # noqa: PTH116 - scandir gives its paths as text
+        identity = (here.st_dev, here.st_ino)
         with os.scandir(place) as entries:
             found = [
-                (f"{path}{entry.name}/" if entry.is_dir() else path + entry.name, entry)
+                (f"{path}{entry.name}/" if _is_folder(entry) else path + entry.name, entry)
                 for entry in entries
                 if not is_draft(entry.name)
             ]
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    identity = (here.st_dev, here.st_ino)
     if identity in above:  # a symbolic link that leads back up
         return
     for name, entry in sorted(found, key=lambda each: each[0]):
@@ -349,10 +357,11 @@ def _walk_links(
             if name > start_after or start_after.startswith(name):
                 yield from _walk_links(entry.path, name, start_after, above | {identity})
         elif name > start_after:
-            with contextlib.suppress(FileNotFoundError):  # gone since, or a link to nothing
+            facts = None
+            with _nothing_there():  # gone since, or a link to nothing
                 facts = entry.stat()
-                if stat.S_ISREG(facts.st_mode):
-                    yield local_info(name, facts)
+            if facts is not None and stat.S_ISREG(facts.st_mode):
+                yield local_info(name, facts)
 
 
 def _read_at(handle: int, start: int, length: int) -> bytes:

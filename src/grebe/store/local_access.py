@@ -22,11 +22,13 @@ from grebe.store.table_access import (
     OTHER,
     READ,
     AclEntry,
+    Limits,
     Node,
     closed,
     closed_classes,
     excess,
     folder_of_file,
+    is_hidden,
     nodes_below,
     spread,
     without_group,
@@ -37,8 +39,9 @@ _DEFAULT_ACL = "system.posix_acl_default"
 _ACL_ENTRY = struct.Struct("<HHI")
 """Tag, bits and id; 4 bytes with a version stand before the first."""
 _USER, _OWNING_GROUP, _NAMED_GROUP, _OTHERS = 0x02, 0x04, 0x08, 0x20
-_MOST_FILES = 64
-"""So many files of one folder are looked at."""
+_LIMITS = Limits(listings=4_000, nodes=50_000, of_folder=10_000, fewest=16)
+"""A look at a local file takes some microseconds."""
+_STICKY_OR_CLOSED = ~(stat.S_ISVTX | stat.S_IWGRP | stat.S_IWOTH)
 _MOST_SHOWN = 64
 
 
@@ -67,12 +70,12 @@ class Rights:
         for name in (_ACL, _DEFAULT_ACL):
             with contextlib.suppress(OSError, AttributeError):
                 os.removexattr(handle, name)
-        os.fchmod(handle, mode)
+        _set_mode(handle, mode)
         try:
             for name, value in acls.items():
                 os.setxattr(handle, name, value)
         except OSError:  # with an ACL the bits of the group are an upper bound, and not what the group itself may
-            os.fchmod(handle, without_group(mode, had_acl=True))
+            _set_mode(handle, without_group(mode, had_acl=True))
 
     def closed_to(self, who: int) -> "Rights":
         # Without bits of the group nobody that an ACL names may do anything.
@@ -80,9 +83,24 @@ class Rights:
         return replace(self, mode=closed(self.mode, [who]), acls=acls)
 
 
+def _set_mode(handle: int, mode: int) -> None:
+    """Set the mode of an open file or folder. Without the sticky bit, where it cannot be set, only the owner may write there:
+    others could replace what is not theirs."""
+    try:
+        os.fchmod(handle, mode)
+        is_set = not mode & stat.S_ISVTX or os.fstat(handle).st_mode & stat.S_ISVTX
+    except OSError:
+        if not mode & stat.S_ISVTX:
+            raise
+        is_set = False
+    if not is_set:
+        os.fchmod(handle, mode & _STICKY_OR_CLOSED)
+
+
 @dataclass(frozen=True, slots=True)
 class _LocalNode(Node):
     rights: Rights
+    is_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,7 @@ def access_of(table: Path, place: Path) -> Access | None:
     try:
         top = _node(str(table), table.stat())
         beside = place.parent.parent == table.parent
-        parents = _rights(table.parent.stat(), table.parent, 0o2775) if beside else None
+        parents = _rights(table.parent.stat(), table.parent, 0o3775) if beside else None
     except OSError:
         return None
     if top.is_folder:
@@ -120,16 +138,19 @@ def access_of(table: Path, place: Path) -> Access | None:
         # Whom an ACL of the file names is let through by the list of the files of the index.
         gate = folder_of_file(replace(top, acl=()))
         folder = replace(top.rights, mode=gate.mode, acls={})
-    tree, files = _LocalTree(), [] if top.is_folder else [top.rights]
+    files = [] if top.is_folder else [top.rights]
 
     def folders() -> Iterator[Node]:
         yield from _above(table, place)
-        for one in nodes_below(tree, top) if top.is_folder else ():
+        links = []
+        for one in nodes_below(_LocalTree(), top, _LIMITS) if top.is_folder else ():
+            if one.is_link:
+                links.append(Path(one.path))
             if one.is_folder:
                 yield one
             else:
                 files.append(one.rights)
-        for link in tree.links:
+        for link in links:
             yield from _above(link, place)
 
     shut = set(closed_classes(gate, folders()))
@@ -182,38 +203,33 @@ def _look(path: str) -> _LocalNode | None:
     return None
 
 
-def _node(path: str, found: os.stat_result) -> _LocalNode:
+def _node(path: str, found: os.stat_result, *, is_link: bool = False) -> _LocalNode:
     is_folder = stat.S_ISDIR(found.st_mode)
-    rights = _rights(found, path, 0o2777 if is_folder else 0o666)
+    rights = _rights(found, path, 0o3777 if is_folder else 0o666)
     acl = _entries(rights.acls.get(_ACL, b""))
-    return _LocalNode(path, is_folder, rights.mode, str(rights.owner), str(rights.group), acl, rights)
+    return _LocalNode(path, is_folder, rights.mode, str(rights.owner), str(rights.group), acl, rights, is_link)
 
 
 def _rights(of: os.stat_result, path: Path | str, bits: int) -> Rights:
     acls = {}
-    for name in (_ACL, _DEFAULT_ACL):
+    for name in (_ACL, _DEFAULT_ACL) if stat.S_ISDIR(of.st_mode) else (_ACL,):
         with contextlib.suppress(OSError, AttributeError):  # has none, or the platform has none
             acls[name] = os.getxattr(path, name)
     return Rights(of.st_mode & bits, of.st_uid, of.st_gid, acls)
 
 
 class _LocalTree:
-    """Folders as they are read through links; `links` are those that led elsewhere."""
-
-    def __init__(self) -> None:
-        self.links: list[Path] = []
+    """Folders as they are read through links."""
 
     def listing(self, folder: str, most: int) -> Sequence[_LocalNode]:
         found = []
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             each = sorted(entries, key=lambda one: one.name)
             folders = [one for one in each if one.is_dir()]
-            files = [one for one in each if one.is_file() and not one.name.startswith((".", "_"))]
-            for one in (*spread(folders, most), *spread(files, _MOST_FILES)):
+            files = [one for one in each if one.is_file() and not is_hidden(one.name)]
+            for one in (*spread(folders, most), *spread(files, most)):
                 with contextlib.suppress(OSError):  # gone since
-                    found.append(_node(one.path, one.stat()))
-                    if one.is_symlink():
-                        self.links.append(Path(one.path))
+                    found.append(_node(one.path, one.stat(), is_link=one.is_symlink()))
         return found
 
     def with_acl(self, node: _LocalNode) -> _LocalNode:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grebe.errors import StoreRefused
 from grebe.store.local_access import Access
 
 _RACE_FREE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
@@ -21,6 +22,7 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0)
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY)
 # A FIFO in the place of an object must not hold up whoever opens it.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_CLOSED = 0o700
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -72,7 +74,7 @@ class Folder:
     def make(self, name: str, access: Access | None) -> None:
         """Create a folder in this one, on disk; one that is there already is left as it is."""
         try:
-            os.mkdir(self._at(name), 0o777 if access is None else 0o700, dir_fd=self.handle)
+            os.mkdir(self._at(name), 0o777 if access is None else _CLOSED, dir_fd=self.handle)
         except FileExistsError:
             return
         if access is not None and self.handle is not None:
@@ -83,6 +85,19 @@ class Folder:
                     os.rmdir(name, dir_fd=self.handle)
                 raise
         self.flush()
+
+    def open_if_left(self, below: "Folder", access: Access | None) -> None:
+        """Give a folder in this one the access that it was to have, if whoever made it failed before that: it is closed to all but
+        its owner, and empty."""
+        if access is None or below.handle is None:
+            return
+        found = os.fstat(below.handle)
+        if found.st_mode & 0o7777 != _CLOSED or found.st_uid != os.geteuid():
+            return
+        with contextlib.closing(self.enter(below.path.name, to_list=True)) as listed:
+            is_empty = listed.is_empty()
+        if is_empty:
+            self._open_to(below.path.name, access)
 
     def _open_to(self, name: str, access: Access) -> None:
         handle = os.open(name, os.O_RDONLY | _FOLDER | _NO_FOLLOW, dir_fd=self.handle)
@@ -116,6 +131,11 @@ class Folder:
         """Names, and whether each is a folder; links are none of them. The folder must have been opened to be listed."""
         with os.scandir(self.path if self.handle is None else self.handle) as found:
             return [(one.name, one.is_dir(follow_symlinks=False)) for one in found if not one.is_symlink()]
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing at all lies in it, links included."""
+        with os.scandir(self.path if self.handle is None else self.handle) as found:
+            return next(found, None) is None
 
     def flush(self) -> None:
         """Write the names in it to disk."""
@@ -164,8 +184,9 @@ def made(root: Path, parts: Sequence[str], access: Access | None) -> Iterator[Fo
             except FileNotFoundError:
                 here.make(part, access)
                 below = here.enter(part)
-            here.close()
-            here = below
+            above, here = here, below
+            with contextlib.closing(above):
+                above.open_if_left(below, access)
         yield here
     finally:
         here.close()
@@ -197,6 +218,12 @@ def make_root(root: Path, access: Access | None) -> None:
         make_root(parent, access and access.of_parents)
     with contextlib.closing(_root(parent)) as above:
         above.make(root.name, access)
+    if root.is_symlink() and not root.exists():
+        raise StoreRefused(
+            f"{root} is a link that leads nowhere (to {root.readlink()}), so nothing can be stored there; make the folder that it "
+            "names, or remove the link",
+            detail="PATH",
+        )
 
 
 def _root(root: Path, *, to_list: bool = False) -> Folder:

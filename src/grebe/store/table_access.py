@@ -4,11 +4,14 @@ The folder of the indexes gets the access of the table's own folder, and closes 
 fewer people through than the table's folder does, and so may a folder above it. So these are looked at too. A class of users that
 one of them keeps out is kept out of the indexes: the *group*, with everybody whom the ACL names, or all *others*.
 
-A table may have millions of files. Its folders are listed level by level, at most `LISTINGS` of them; of a level with more folders
-some are taken that are spread evenly. What was listed counts, as far as the store tells its mode without a call for each; else some
-of it, spread as evenly.
+A table may have millions of files. Its folders are listed level by level, within the `Limits` of the store; of a level with more
+folders, and of a folder with more files, some are taken that are spread evenly.
+
+What no reader takes for data says nothing about a table, and jobs leave such things closed: hidden files and folders do not count,
+except for the logs of table formats.
 """
 
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,15 +22,29 @@ GROUP, OTHER = 3, 0
 """The classes of users, as how far left their three bits are."""
 BOTH = frozenset((GROUP, OTHER))
 _OWNER = 6
-READ, ENTER = 0o4, 0o1
+READ, WRITE, ENTER = 0o4, 0o2, 0o1
 LISTINGS = 128
-_CALLS = 1024
-_FEWEST = 64
-"""So many nodes of a listing are looked at in any case, if each takes a call."""
+_LOGS = ("_delta", "_change_data", "_spark_metadata", ".hoodie")
+"""How the names of hidden folders begin that readers of a table need nevertheless."""
+_NAMING_FOLDERS = (".hoodie", "metadata")
+"""Folders of formats whose log may name data in any folder, a hidden one too (Hudi, Iceberg)."""
 _ACLS_OF_FILES = 2
 """So many files of a listing are asked for their ACL, where the listing does not tell."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a table is looked at."""
+
+    listings: int
+    """Folders that are listed."""
+    nodes: int = 1024
+    """Files and folders, and `fewest` more of each folder that is listed after these."""
+    of_folder: int = 512
+    """Files, and folders, of one folder."""
+    fewest: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +86,11 @@ class Tree(Protocol[AnyNode]):
         ...
 
 
-def nodes_below(tree: Tree[AnyNode], table: AnyNode, listings: int = LISTINGS) -> Iterator[AnyNode]:
+def nodes_below(tree: Tree[AnyNode], table: AnyNode, listings: int | Limits = LISTINGS) -> Iterator[AnyNode]:
     """Yield folders and files of a table, the upper ones first. Half of the listings that are left go to each level, so that
     the files of a table with many partitions on many levels are reached."""
-    level, left, calls = [table], listings, _CALLS
+    limits = Limits(listings) if isinstance(listings, int) else listings
+    level, left, nodes_left, any_folder = [table], limits.listings, limits.nodes, False
     while level and left:
         listed = spread(level, max(left // 2, 1))
         left -= len(listed)
@@ -80,8 +98,11 @@ def nodes_below(tree: Tree[AnyNode], table: AnyNode, listings: int = LISTINGS) -
         for folder in listed:
             if folder is not table:
                 yield tree.with_acl(folder)
-            found = [node for node in tree.listing(folder.path, max(calls // 2, _FEWEST)) if _counts(node)]
-            calls -= len(found)
+            there = tree.listing(folder.path, min(limits.of_folder, max(nodes_left, limits.fewest)))
+            if folder is table:
+                any_folder = any(node.is_folder and _name(node) in _NAMING_FOLDERS for node in there)
+            found = [node for node in there if _counts(node, any_folder=any_folder)]
+            nodes_left -= len(found)
             files = [node for node in found if not node.is_folder]
             asked = {node.path for node in spread(files, _ACLS_OF_FILES)}
             yield from (tree.with_acl(node) if node.path in asked else node for node in files)
@@ -90,9 +111,24 @@ def nodes_below(tree: Tree[AnyNode], table: AnyNode, listings: int = LISTINGS) -
             level += folders
 
 
-def _counts(node: Node) -> bool:
-    """Tell whether a file holds rows for all that is known, or a folder such files."""
-    return not node.path.rpartition("/")[2].startswith("." if node.is_folder else (".", "_"))
+def is_hidden(name: str) -> bool:
+    """Tell whether Spark passes over files and folders of this name: `_a=1` is a partition."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _counts(node: Node, *, any_folder: bool) -> bool:
+    """Tell whether a file holds rows for all that is known, or a folder such files or the log of the table.
+
+    `any_folder`: the log of the table may name files in folders that Spark passes over.
+    """
+    name = _name(node)
+    if not is_hidden(name):
+        return True
+    return node.is_folder and (name.startswith(_LOGS) or (any_folder and not name.startswith(".")))
+
+
+def _name(node: Node) -> str:
+    return node.path.rpartition("/")[2]
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
@@ -168,6 +204,8 @@ def excess(made: Node, allowed: Node) -> frozenset[int]:
         found.add(GROUP)
     if other & ~allowed_other:
         found.add(OTHER)
+    if allowed.mode & ~made.mode & stat.S_ISVTX:  # whoever may write there may also replace what others wrote
+        found |= {who for who in BOTH if made.mode >> who & WRITE}
     return frozenset(found)
 
 
