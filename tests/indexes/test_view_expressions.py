@@ -6,7 +6,8 @@ from grebe.errors import CorruptIndex
 from grebe.formats import Column, Reading
 from grebe.indexes import where
 from grebe.indexes.view.allowed import AGGREGATES, FUNCTIONS
-from grebe.indexes.view.expressions import Refused, parsed
+from grebe.indexes.view.expressions import parsed
+from grebe.indexes.view.nodes import Refused
 
 DANGEROUS = [
     "java_method('java.lang.System', 'exit', 1)",

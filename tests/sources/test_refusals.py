@@ -149,6 +149,22 @@ def test_a_delta_log_without_sense_is_damaged_and_named(tmp_path: Path) -> None:
         assert "secret" not in str(damaged.value)
 
 
+def test_a_store_that_does_not_answer_deltalake_is_no_damage() -> None:
+    nobody = {"endpoint": "http://127.0.0.1:1", "allow_http": "true", "region": "us-east-1", "max_retries": "0"}
+    secret = {"access_key_id": "key", "secret_access_key": "hidden"}
+    with pytest.raises(
+        StoreUnreachable, match=r"log of s3://lake/t could not be read .*; look at its store and storage_options"
+    ) as lost:
+        open_source(
+            "s3://lake/t",
+            "delta",
+            storage_options={**nobody, **secret},
+            open_store=lambda uri, options: MemoryStore("lake"),
+        )
+    assert lost.value.code == "STORE_UNREACHABLE_DELTA"
+    assert "hidden" not in str(lost.value)
+
+
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [

@@ -396,6 +396,5 @@ class _Parser(Cursor):
         elif self.here.is_sign("<"):
             self.skip_angles()
         to = parse_type(self._text[at : self.last_end])
-        if to in (OTHER, VOID):
-            return self._piece(None, start)
-        return self._piece(Cast(self._term(piece), to, "try" if mode == "try" else "session"), start)
+        cast = None if to in (OTHER, VOID) else Cast(self._term(piece), to, "try" if mode == "try" else "session")
+        return self._piece(cast, start)

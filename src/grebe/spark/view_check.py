@@ -12,7 +12,8 @@ from grebe.indexes.classic import functions
 from grebe.indexes.columns import spark_schema
 from grebe.indexes.view.build import joined_rows
 from grebe.indexes.view.definition import Condition, Definition
-from grebe.indexes.view.expressions import Expression, parsed, summed_up
+from grebe.indexes.view.expressions import parsed
+from grebe.indexes.view.nodes import Expression, summed_up
 from grebe.indexes.view.spark_columns import spark_column
 from grebe.indexes.view.trees import Tree, children, name_of, renumbered, text_of
 from grebe.spark.conditions import condition_of

@@ -20,7 +20,7 @@ from grebe.indexes.view.definition import (
     column_of,
     same_files,
 )
-from grebe.indexes.view.expressions import Refused
+from grebe.indexes.view.nodes import Refused
 from grebe.indexes.view.trees import is_attempt, text_of
 from grebe.indexes.where import unsure_casts
 from grebe.predicate.normalise import normalise

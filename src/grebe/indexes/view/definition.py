@@ -11,7 +11,8 @@ from grebe.files.untrusted import FOREIGN
 from grebe.formats import Column, Reading
 from grebe.formats.spark_types import type_json, type_text
 from grebe.indexes import where
-from grebe.indexes.view.expressions import Refused, is_local_time, parsed
+from grebe.indexes.view.expressions import parsed
+from grebe.indexes.view.nodes import Refused, is_local_time
 from grebe.indexes.view.trees import Tree, attempts_in, check_tree, columns_in
 from grebe.predicate.tree import Predicate
 

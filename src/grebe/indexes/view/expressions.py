@@ -1,17 +1,29 @@
-"""Expressions of a view as our own tree. What the log holds is text, and anybody who can write to the log may have written it; so
-it is read by this parser, and only what is in its grammar and on its list of functions ever becomes a column of Spark.
+"""Parses expressions of a view into our own tree. What the log holds is text, and anybody who can write to the log may have
+written it; so it is read by this parser, and only what is in its grammar and on its list of functions ever becomes a column of
+Spark.
 
 The grammar is that of the SQL in which Spark writes its own expressions down: columns `t0.a.b`, constants, operators, `CASE`,
 `CAST`, `IN`, `LIKE`, and calls.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from grebe.indexes.view.allowed import AGGREGATES, FUNCTIONS, TYPES
+from grebe.indexes.view.nodes import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Operation,
+    Part,
+    Refused,
+    terms_of,
+)
 from grebe.predicate.cursor import Cursor
 from grebe.predicate.lexer import tokens
 
@@ -19,63 +31,6 @@ _LONGEST = 200_000
 _MOST_TABLES = 100
 _DEEPEST = 300
 
-
-class Refused(ValueError):
-    """The text is no expression that a view may hold; its message names what is not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    table: int
-    path: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """`type` is empty where the value says it."""
-
-    value: str | int | float | bool | bytes | Decimal | None
-    type: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    term: "Expression"
-    type: str
-    attempt: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """`sign` is one of `OPERATORS`, or `not`, `-`, `~`, `is null`, `in`, …"""
-
-    sign: str
-    terms: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """`name` is one of `allowed.FUNCTIONS` or `allowed.AGGREGATES`."""
-
-    name: str
-    terms: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    branches: tuple[tuple["Expression", "Expression"], ...]
-    otherwise: "Expression | None"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A field of a struct by its name, or an item of an array or a map by its number or key."""
-
-    term: "Expression"
-    key: str | int
-
-
-Expression: TypeAlias = Column | Constant | Cast | Operation | Call | Case | Part
 
 OPERATORS = {
     "or": 1,
@@ -115,37 +70,10 @@ def _require_shallow(expression: Expression) -> None:
     """Whoever goes through an expression does so by recursion."""
     level = [expression]
     for _ in range(_DEEPEST):
-        level = [below for one in level for below in _terms(one)]
+        level = [below for one in level for below in terms_of(one)]
         if not level:
             return
     raise Refused(f"an expression that is nested more than {_DEEPEST} deep")
-
-
-def is_local_time(expression: Expression) -> bool:
-    """Tell whether the expression is or holds a timestamp that is written as a local time: which one it is, the session says."""
-    if isinstance(expression, Constant):
-        return expression.type in ("timestamp", "timestamp_ltz")
-    return any(map(is_local_time, _terms(expression)))
-
-
-def summed_up(expression: Expression) -> Iterator[Expression]:
-    """Yield what the functions of a group in an expression are given."""
-    if isinstance(expression, Call) and expression.name in AGGREGATES:
-        yield from expression.terms
-    else:
-        for term in _terms(expression):
-            yield from summed_up(term)
-
-
-def _terms(expression: Expression) -> "Sequence[Expression]":
-    match expression:
-        case Cast(term) | Part(term):
-            return (term,)
-        case Operation(_, terms) | Call(_, terms):
-            return terms
-        case Case(branches, otherwise):
-            return [*(one for branch in branches for one in branch), *([] if otherwise is None else [otherwise])]
-    return ()
 
 
 def _syntax(position: int, problem: str) -> Refused:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from grebe.indexes.classic import functions
 from grebe.indexes.content.by_range import quoted
-from grebe.indexes.view.expressions import Call, Case, Cast, Column, Constant, Expression, Operation, Part
+from grebe.indexes.view.nodes import Call, Case, Cast, Column, Constant, Expression, Operation, Part
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
