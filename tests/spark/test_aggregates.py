@@ -321,6 +321,10 @@ MADE_OF_AGGREGATES = (
     "SELECT min(w), max(w), min(x) = 0, max(x), min(s), max(s), min(n), max(z) FROM t",
     "SELECT count(a), max(d) FROM t WHERE false",
     "SELECT count(if(b > 0, a, NULL)), count(nullif(a, 1)) FROM t",
+    # Spark makes one plan of both subqueries, so that one object of the plan stands in two places.
+    "SELECT (SELECT count(a) FROM t WHERE d < DATE'2020-01-05') + (SELECT count(a) FROM t WHERE d < DATE'2020-01-05')",
+    "SELECT a FROM t WHERE b > (SELECT max(a) FROM t WHERE b = 1) OR a < (SELECT max(a) FROM t WHERE b = 1)",
+    "SELECT x FROM t WHERE a = (SELECT min(a) FROM t WHERE b = 1) AND b = (SELECT min(a) FROM t WHERE b = 1)",
 )
 
 
@@ -352,6 +356,25 @@ def test_filters_of_one_frame_do_not_meet(served: Served) -> None:
         )
 
     served.same_rows(made)
+
+
+def test_the_other_side_of_dynamic_pruning_keeps_its_filter(served: Served, tmp_path: Path) -> None:
+    """Spark prunes partitions by the plan of the join's other side, which then stands in two places."""
+    for day in range(4):
+        write(tmp_path / "facts" / f"day={day}", {"v": range(10 * day, 10 * day + 10)})
+    days = write(tmp_path / "days", *({"day": [day], "open": [day % 2]} for day in range(4)))
+    served.view("facts", tmp_path / "facts")
+    served.view("days", days)
+    served.lake.table(days).create(grebe.Skipping("days", grebe.MinMax("day"), grebe.MinMax("open")))
+    for newest in ("max(day)", "count(day)", "count(*)"):
+        seen = served.same_rows(
+            f"SELECT * FROM facts JOIN (SELECT {newest} AS day FROM days WHERE open = 0) newest ON facts.day = newest.day"
+        )
+        assert sum(seen.rows.values()) == 10
+        seen = served.same_rows(
+            f"SELECT * FROM facts JOIN (SELECT {newest} - 1 AS day FROM days) newest ON facts.day = newest.day"
+        )
+        assert sum(seen.rows.values()) == 10
 
 
 @pytest.fixture(scope="module")

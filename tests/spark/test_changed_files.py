@@ -15,8 +15,11 @@ import pytest
 import grebe
 from grebe.clock import SYSTEM
 from grebe.indexes.kind import Kind
-from grebe.store.opening import open_table_store
+from grebe.store.opening import open_store, open_table_store
+from testbed import maven
 from testbed.changing import CHANGES, KEYS_OF_A_FILE, SCHEMA, Change, ChangingTable, Row, rows_of
+from testbed.s3 import S3Server
+from testbed.spark import configured, use_s3
 from tests.spark.served import LENIENT, Served, serving
 
 if TYPE_CHECKING:
@@ -213,6 +216,58 @@ def test_a_changed_file_of_another_table_ends_the_frames_of_a_view(served: Serve
             later.collect()
         served.view("shops", tmp_path / "shops")
         assert _collected(served.spark.sql(query)) == [("x" * 40, 50)]
+
+
+@pytest.mark.parametrize("how", ["a covering index", "a skipping index", "metadata"])
+def test_a_file_that_is_gone_when_a_query_is_planned_is_served_by_no_index(
+    served: Served, tmp_path: Path, how: str
+) -> None:
+    """The frame has listed it before, and says what it says without an index."""
+    kind, query = SERVED[how]
+    folder = tmp_path / "t"
+    folder.mkdir()
+    _write("parquet", folder / "a.parquet", list(range(ROWS)))
+    _write("parquet", folder / "b.parquet", list(range(ROWS, 2 * ROWS)))
+    SYSTEM.sleep(0.05)
+    served.lake.table(str(folder)).create(kind)
+    served.view("served", folder)
+    served.same(query, "i")
+    (folder / "a.parquet").unlink()
+    with configured(served.spark, {"spark.sql.files.ignoreMissingFiles": "true"}):
+        served.same(query)
+    with pytest.raises(Exception, match=SAYS_SO):
+        served.spark.sql(query).collect()
+
+
+def test_an_old_listing_of_a_store_is_compared_before_an_index_serves(
+    served: Served, s3_server: S3Server, tmp_path: Path
+) -> None:
+    if not maven.s3a_jars():
+        pytest.skip("there is no s3a for this Spark")
+    use_s3(served.spark, s3_server)
+    uri = s3_server.uri(SYSTEM.new_id()) + "/t"
+    store = open_store(uri, s3_server.storage_options)
+
+    def put(name: str, keys: list[int]) -> None:
+        _write("parquet", tmp_path / name, keys)
+        store.put(name, (tmp_path / name).read_bytes())
+
+    put("a.parquet", list(range(ROWS)))
+    put("b.parquet", list(range(ROWS, 2 * ROWS)))
+    SYSTEM.sleep(2.1)  # the times of a store are that coarse
+    place = uri.replace("s3://", "s3a://")
+    served.lake.table(place).create(
+        grebe.Skipping("i", grebe.MinMax("k")), grebe.Covering("cov", on="k", include=["v"])
+    )
+    served.view("far", place)
+    query = f"SELECT k, v FROM far WHERE k IN (7, {ROWS + 7})"
+    served.same_rows(query)
+    put("a.parquet", [key + 50_000 for key in range(ROWS - 1)] + [ROWS + 7])
+    assert store.stat("a.parquet").size == (tmp_path / "b.parquet").stat().st_size
+    for index in ("i", "cov"):
+        with _compared_for(served, 0), served.lake.only(index):
+            rows = _collected(served.spark.sql(query))
+        assert [row[0] for row in rows] == [ROWS + 7] * 2, index
 
 
 @dataclass

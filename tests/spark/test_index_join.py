@@ -45,6 +45,11 @@ def lake(served: Served, folder: Path) -> Served:
     return served
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def files_of(lake: Served, query: Any, *used: str) -> int:
     """How many files of the big table were read; the answer is that of Spark alone."""
     seen = lake.same(query, *used)
@@ -119,6 +124,26 @@ def test_a_side_that_is_not_broadcast_is_run_for_its_keys(lake: Served, query: s
 )
 def test_joins_that_need_every_row_of_the_big_side_read_all(lake: Served, query: str) -> None:
     assert files_of(lake, query) == 0
+
+
+def test_keys_are_looked_up_in_the_log_that_the_plan_was_made_with(served: Served, tmp_path: Path) -> None:
+    """A table may have several logs, and each counts its files by itself."""
+    place, elsewhere = str(tmp_path / "t"), str(tmp_path / "elsewhere")
+    for name, first in (("b", 100), ("a", 0)):
+        pq.write_table(
+            pa.table({"k": range(first, first + 100), "v": range(100)}), _made(tmp_path / "t") / f"{name}.parquet"
+        )
+        if name == "b":
+            served.lake.table(place).create(grebe.Lookup("by_k", on="k"))
+        else:
+            served.lake.table(place).refresh()
+    write(tmp_path / "few", {"k": [107, 150]})
+    served.view("few_of_two_logs", tmp_path / "few")
+    served.same_rows(f"SELECT v FROM parquet.`{place}` WHERE k = 1")
+    served.lake.table(place, location=elsewhere).create(grebe.Lookup("by_k", on="k"))
+    query = f"SELECT /*+ BROADCAST(few) */ v FROM parquet.`{place}` t JOIN few_of_two_logs few ON t.k = few.k"
+    seen = served.same(query, "by_k")
+    assert sum(seen.rows.values()) == 2
 
 
 def test_without_any_keys_nothing_is_read(lake: Served) -> None:

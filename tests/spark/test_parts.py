@@ -65,6 +65,22 @@ def test_rows_of_a_part_know_their_numbers(served: Served, grouped: str) -> None
     assert bytes_read(served, query, "by_k")[1] > 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "input_file_block_start(), input_file_block_length()",
+        "_metadata.file_block_start",
+        "_metadata.file_block_length + 1",
+        "_metadata",
+    ],
+)
+def test_where_blocks_begin_is_said_as_without_indexes(served: Served, grouped: str, asked: str) -> None:
+    """A part that an index chooses is no block of Spark's."""
+    for key in (77, 4_001):
+        seen = served.same_rows(f"SELECT k, v, {asked} FROM parquet.`{grouped}` WHERE k = {key}")
+        assert sum(seen.rows.values()) == 1
+
+
 def test_joins_read_row_groups_too(served: Served, grouped: str, folder: Path) -> None:
     served.view("few", write(folder / "few", {"k": [5, 17, 99_999]}))
     query = "SELECT grouped.v, few.k FROM grouped JOIN few ON grouped.k = few.k"

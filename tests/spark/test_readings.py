@@ -126,7 +126,14 @@ def test_a_schema_of_the_users_on_parquet(
 
 
 @pytest.mark.parametrize(
-    "setting", [{"spark.sql.caseSensitive": "true"}, {"spark.sql.files.ignoreMissingFiles": "true"}], ids=str
+    "setting",
+    [
+        {"spark.sql.caseSensitive": "true"},
+        {"spark.sql.files.ignoreMissingFiles": "true"},
+        {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"},
+        {"spark.sql.legacy.parquet.datetimeRebaseModeInRead": "LEGACY"},
+    ],
+    ids=str,
 )
 def test_a_setting_that_changes_the_reading(served: Served, tmp_path: Path, setting: dict[str, str]) -> None:
     place = write(tmp_path / "t", {"k": range(60), "v": range(60)})
@@ -136,6 +143,33 @@ def test_a_setting_that_changes_the_reading(served: Served, tmp_path: Path, sett
     with configured(served.spark, setting):
         served.same(query)
     served.same(query, "settled")
+
+
+@pytest.mark.parametrize("place_of_setting", ["session", "Hadoop"])
+def test_columns_of_orc_by_their_positions_are_another_reading(
+    served: Served, tmp_path: Path, place_of_setting: str
+) -> None:
+    setting, place = "orc.force.positional.evolution", str(tmp_path / "t")
+    served.spark.range(60).selectExpr("id AS k", "id * 2 AS v").coalesce(1).write.orc(place)
+
+    def table(spark: "SparkSession") -> "DataFrame":
+        return spark.read.schema("v bigint, k bigint").orc(place)
+
+    def query(spark: "SparkSession") -> "DataFrame":
+        return table(spark).where("k > 50")
+
+    served.lake.table(table(served.spark)).create(grebe.Covering("named", on="k", include=["v"], buckets=2))
+    served.same(query, "named")
+    hadoop: Any = served.spark.sparkContext._jsc.hadoopConfiguration()
+    if place_of_setting == "Hadoop":
+        hadoop.set(setting, "true")
+    try:
+        with configured(served.spark, {setting: "true"} if place_of_setting == "session" else {}):
+            served.same(query)
+            assert served.reasons(query) == {"named": "READ_DIFFERENTLY"}
+    finally:
+        hadoop.unset(setting)
+    served.same(query, "named")
 
 
 def test_text_that_grew_or_was_rewritten_is_read_as_it_is_now(served: Served, tmp_path: Path) -> None:
@@ -186,6 +220,8 @@ def test_every_setting_of_spark_that_a_reader_consults_is_part_of_a_reading(spar
     found = {}
     while entries.hasNext():
         entry = entries.next()
+        if entry.key() in READER_SETTINGS and entry.alternatives().nonEmpty():
+            assert entry.alternatives().mkString(",") == entry.key().replace("spark.sql.", "spark.sql.legacy.", 1)
         if _of_readers(entry.key(), entry.doc()):
             found[entry.key()] = entry.defaultValueString()
     assert len(found) > 40

@@ -305,6 +305,7 @@ public final class Bridge {
   /** Set for how long data files need not be compared again with what was planned. */
   public void setComparisonMilliseconds(long milliseconds) {
     comparisonNanos = milliseconds * 1_000_000;
+    ListingTimes.holdsNanos = 30 * comparisonNanos;
   }
 
   /** Rows of an index, of just these files (see `FileChecksum`), for whoever writes them anew. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -72,9 +73,20 @@ final class Description {
     json.open();
     for (String name : names) {
       boolean zone = name.equals("spark.sql.session.timeZone");
-      json.key(name).text(zone ? conf.sessionLocalTimeZone() : conf.contains(name) ? conf.getConfString(name) : null);
+      json.key(name).text(zone ? conf.sessionLocalTimeZone() : setting(conf, name));
     }
     json.close();
+  }
+
+  /** Return a setting by its name or by the one that it had before; of a library beneath Spark, also one of its own configuration. */
+  private static String setting(SQLConf conf, String name) {
+    String before = name.replaceFirst("^spark\\.sql\\.(?!legacy\\.)", "spark.sql.legacy.");
+    for (String each : new String[] {name, before}) {
+      if (conf.contains(each)) {
+        return conf.getConfString(each);
+      }
+    }
+    return name.startsWith("spark.") ? null : SparkContext.getOrCreate().hadoopConfiguration().get(name);
   }
 
   private void needed(scala.collection.Seq output) {

@@ -1,7 +1,9 @@
 package grebe.spark;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Paths;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
@@ -18,6 +20,7 @@ import org.apache.hadoop.fs.FileStatus;
  */
 final class FileFacts {
   private static final int FEW = 256;
+  private static final String GONE = "gone";
 
   private FileFacts() {}
 
@@ -47,8 +50,10 @@ final class FileFacts {
       Map<String, Object> known = java.nio.file.Files.readAttributes(Paths.get(path), "unix:ino,ctime");
       long changed = ((FileTime) known.get("ctime")).to(TimeUnit.NANOSECONDS);
       return Long.toHexString(((Number) known.get("ino")).longValue()) + "-" + Long.toHexString(changed);
+    } catch (NoSuchFileException | FileNotFoundException gone) {
+      return GONE; // an index must not answer for it: whoever reads the file says that it is gone
     } catch (IOException | UnsupportedOperationException | IllegalArgumentException none) {
-      return null; // gone, which whoever reads it will notice; or no such platform
+      return null; // no such platform
     }
   }
 

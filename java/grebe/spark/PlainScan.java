@@ -55,7 +55,7 @@ class PlainScan extends RelationScan {
   @Override
   void match(Match match) {
     PartitionPaths now = PartitionPaths.of(relation);
-    List<FileStatus> doubtful = new ArrayList<>();
+    List<FileStatus> known = new ArrayList<>();
     List<Integer> ids = new ArrayList<>();
     for (Object each : Scala.list(relation.location().listFiles(Scala.nothing(), Scala.nothing()))) {
       PartitionDirectory directory = (PartitionDirectory) each;
@@ -68,20 +68,17 @@ class PlainScan extends RelationScan {
         if (id < 0 || match.registered.isChanged(id)) {
           match.file(-1, file.getLen(), false);
           match.changed += match.registered.isNamed(file.getPath()) ? 1 : 0;
-        } else if (match.registered.factOf(id) == null) {
-          match.file(id, file.getLen(), false);
         } else {
-          doubtful.add(file.fileStatus());
+          known.add(file.fileStatus());
           ids.add(id);
         }
       }
     }
     // Size and time agree. A file that is taken for another one here is not listed: `Snapshot.among` gives it no id later in this query.
-    String[] facts = FileFacts.of(doubtful);
-    for (int i = 0; i < facts.length; i++) {
-      boolean same = facts[i] == null || facts[i].equals(match.registered.factOf(ids.get(i)));
-      match.file(same ? ids.get(i) : -1, doubtful.get(i).getLen(), false);
-      match.changed += same ? 0 : 1;
+    boolean[] same = ServedFiles.areUnchanged(this, known, ids, match.registered);
+    for (int i = 0; i < same.length; i++) {
+      match.file(same[i] ? ids.get(i) : -1, known.get(i).getLen(), false);
+      match.changed += same[i] ? 0 : 1;
     }
   }
 

@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -33,9 +34,6 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class ServedFiles {
   private static final int FEW = 256;
-  /** So much longer a comparison holds where it takes listings of folders. */
-  private static final int REMOTE = 30;
-
   private final Bridge bridge;
   private final PlainScan table;
   private final boolean isLocal;
@@ -45,12 +43,13 @@ final class ServedFiles {
   private final BitSet ids = new BitSet();
   /** Files of other tables, which a view holds rows of. */
   private final List<PlainScan> others = new ArrayList<>();
-  private long comparedAt = System.nanoTime();
+  private long comparedAt;
 
   private ServedFiles(Bridge bridge, PlainScan table, JsonNode decision) {
     this.bridge = bridge;
     this.table = table;
-    this.isLocal = table.roots().stream().allMatch(ServedFiles::isLocal);
+    this.isLocal = isLocal(table);
+    this.comparedAt = isLocal ? System.nanoTime() : ListingTimes.comparedAt(table.relation.location());
     this.registered = bridge.snapshots.get(decision.get("snapshot").asText());
     this.listed = Scanned.listed(bridge, decision);
     this.listedIds = Snapshot.parse(decision.get("listed").asText());
@@ -87,7 +86,8 @@ final class ServedFiles {
 
   /** Throw an error that names a file which is no longer the one that the decision was made for. */
   synchronized void verify() {
-    if (ids.isEmpty() || System.nanoTime() - comparedAt < (isLocal ? 1 : REMOTE) * bridge.comparisonNanos) {
+    long begin = System.nanoTime();
+    if (ids.isEmpty() || begin - comparedAt < (isLocal ? bridge.comparisonNanos : ListingTimes.holdsNanos)) {
       return;
     }
     List<FileStatus> expected = new ArrayList<>();
@@ -115,7 +115,39 @@ final class ServedFiles {
       List<FileStatus> all = files(other);
       compare(all, Collections.nCopies(all.size(), null));
     }
-    comparedAt = System.nanoTime();
+    comparedAt = begin;
+  }
+
+  /**
+   * Tell which files are still those that were registered, as far as that can be seen without a request for each: local ones are looked at,
+   * and where stores must be listed for it, an old listing is compared with a new one.
+   */
+  static boolean[] areUnchanged(PlainScan table, List<FileStatus> listed, List<Integer> ids, Snapshot registered) {
+    FileIndex listing = table.relation.location();
+    boolean isOld = !isLocal(table) && ListingTimes.isOld(listing);
+    long begin = System.nanoTime();
+    List<FileStatus> now = isOld ? now(listed, configuration(table)) : listed;
+    String[] facts = new String[listed.size()];
+    IntStream positions = IntStream.range(0, facts.length).filter(i -> now.get(i) != null && registered.factOf(ids.get(i)) != null);
+    (facts.length > FEW ? positions.parallel() : positions).forEach(i -> facts[i] = FileFacts.of(now.get(i)));
+    boolean[] same = new boolean[facts.length];
+    for (int i = 0; i < facts.length; i++) {
+      FileStatus file = now.get(i);
+      same[i] = file != null && file.getLen() == listed.get(i).getLen() && file.getModificationTime() == listed.get(i).getModificationTime()
+          && (facts[i] == null || facts[i].equals(registered.factOf(ids.get(i))));
+    }
+    if (isOld) {
+      ListingTimes.compared(listing, begin);
+    }
+    return same;
+  }
+
+  private static boolean isLocal(PlainScan table) {
+    return table.roots().stream().allMatch(ServedFiles::isLocal);
+  }
+
+  private static Configuration configuration(PlainScan table) {
+    return table.session().sessionState().newHadoopConfWithOptions(table.relation.options());
   }
 
   private static List<FileStatus> files(PlainScan table) {
@@ -129,8 +161,7 @@ final class ServedFiles {
   }
 
   private void compare(List<FileStatus> expected, List<String> facts) {
-    Configuration configuration = table.session().sessionState().newHadoopConfWithOptions(table.relation.options());
-    List<FileStatus> now = now(expected, configuration);
+    List<FileStatus> now = now(expected, configuration(table));
     for (int i = 0; i < expected.size(); i++) {
       FileStatus before = expected.get(i);
       FileStatus after = now.get(i);

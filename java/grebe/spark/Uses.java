@@ -47,6 +47,9 @@ final class Uses {
     String name = expression.getClass().getSimpleName();
     if (name.startsWith("InputFile")) {
       flags.add("input_file");
+      if (name.startsWith("InputFileBlock")) {
+        flags.add("input_file_block");
+      }
     } else if (expression instanceof Nondeterministic) {
       flags.add("nondeterministic");
     }

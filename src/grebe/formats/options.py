@@ -66,6 +66,7 @@ READER_SETTINGS = {
     BY_ID: "false",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
     "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "orc.force.positional.evolution": "false",
     "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
     "spark.sql.avro.datetimeRebaseModeInRead": "",
     "spark.sql.legacy.avro.allowIncompatibleSchema": "false",

@@ -6,6 +6,7 @@ closed list of functions (`query.Answerable`), which the expressions of the plan
 Formats that delete single rows are left out, as such deletes are not part of what an index knows.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,28 +31,33 @@ def answers(
 ) -> dict[int, FromMetadata]:
     """By `id` of the aggregate's node. `asked`: of each relation the indexes that prune."""
     found = {}
+    scans = Counter(node.relation for node in every_node(query.roots) if isinstance(node, Scan))
     for node in every_node(query.roots):
         if isinstance(node, Aggregate) and not node.keys:
             functions = [one for one in node.answerable if one is not None and _is_known(one)]
-            if functions and len(functions) == len(node.answerable):
-                answer = _answer(node, functions, query.relations, candidates, asked, inquiry)
+            chain = _chain(node)
+            # Answers are given by relation. Where one stands in several places of a plan, another aggregate may be above it there,
+            # and what is known of its rows (`Relation.predicate`) leaves out the filters, which may differ.
+            is_alone = chain is not None and scans[chain.relation] == 1
+            if chain is not None and is_alone and functions and len(functions) == len(node.answerable):
+                answer = _answer(chain, functions, query.relations, candidates, asked, inquiry)
                 if answer is not None:
                     found[id(node)] = answer
     return found
 
 
-def _is_known(function: Answerable) -> bool:
-    return function.name in _NAMES and (function.attribute is not None or function.name == "count")
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The projections and filters between an aggregate and the relation below it."""
+
+    relation: int
+    names: Mapping[int, int]
+    """Attribute -> the one that it renames."""
+    filtered: bool
 
 
-def _answer(
-    aggregate: Aggregate,
-    functions: Sequence[Answerable],
-    relations: Sequence[Relation],
-    candidates: Mapping[int, Sequence[Candidate]],
-    asked: Mapping[int, tuple[KnownTable, Sequence[KnownIndex]]],
-    inquiry: Inquiry | None,
-) -> FromMetadata | None:
+def _chain(aggregate: Aggregate) -> _Chain | None:
+    """Return what lies between an aggregate and its relation, or None if that is more than projections and filters."""
     names: dict[int, int] = {}
     node: Node = aggregate.child
     filtered = False
@@ -59,11 +65,24 @@ def _answer(
         names |= node.aliases if isinstance(node, Project) else {}
         filtered = filtered or isinstance(node, Filter)
         node = node.child
-    if not isinstance(node, Scan):
-        return None
-    number = node.relation
+    return _Chain(node.relation, names, filtered) if isinstance(node, Scan) else None
+
+
+def _is_known(function: Answerable) -> bool:
+    return function.name in _NAMES and (function.attribute is not None or function.name == "count")
+
+
+def _answer(
+    chain: _Chain,
+    functions: Sequence[Answerable],
+    relations: Sequence[Relation],
+    candidates: Mapping[int, Sequence[Candidate]],
+    asked: Mapping[int, tuple[KnownTable, Sequence[KnownIndex]]],
+    inquiry: Inquiry | None,
+) -> FromMetadata | None:
+    number, names = chain.relation, chain.names
     relation = next(one for one in relations if one.number == number)
-    for candidate in candidates.get(number, ()) if not filtered else ():
+    for candidate in candidates.get(number, ()) if not chain.filtered else ():
         values = _of_copy(functions, candidate, names)
         if values is not None:
             return FromMetadata(number, candidate.index, candidate.table.uri, values, relation.name, candidate.version)
@@ -143,6 +162,8 @@ class _OfFiles:
 
 
 def _attribute(relation: Relation, names: Mapping[int, int], attribute: int) -> Attribute | None:
-    while attribute in names:
+    seen: set[int] = set()
+    while attribute in names and attribute not in seen:
+        seen.add(attribute)
         attribute = names[attribute]
     return next((own for own in relation.attributes if own.id == attribute), None)

@@ -162,7 +162,7 @@ class Planning:
 
     def _by_keys(self, lookup: Mapping[str, Any], values: list[str | bool]) -> str:
         """Which files hold none of the keys that a join has found. Whatever version of the index knows a file knows it right."""
-        found = self.tables.named(lookup["table"])
+        found = self.tables.of_snapshot(lookup["table"], lookup["snapshot"])
         index = found.table.index(lookup["index"], lookup["replaced_at"]) if found else None
         if found is None or index is None or index.pruner is None:
             return ""
@@ -259,7 +259,7 @@ class Planning:
             whole=lake is None
             and described["roots"] == [table.table.uri]
             and not described["files_class"].endswith(_PRUNED),
-            by_parts=lake is None,
+            by_parts=lake is None and not _asks_for_blocks(described, asked["flags"]),
         )
         if seen is None:
             return made
@@ -305,6 +305,14 @@ def _as_of(relation: Relation, table: KnownTable, seen: FileIds) -> Relation:
         beyond=relation.listed - seen,
         as_of=f"{relation.name}: as of the last refresh of all indexes, without {younger:,} younger files",
     )
+
+
+def _asks_for_blocks(described: Mapping[str, Any], flags: list[str]) -> bool:
+    """Tell whether the query asks where the part of a file begins or ends that a task reads: ours are others than Spark's."""
+    known = {*_names(described["data_schema"]), *_names(described["partition_schema"])}
+    metadata = {number for number, column, _ in described["output"] if column not in known}
+    asked = (path for number, *path in described["uses"] if number in metadata)
+    return "input_file_block" in flags or any(not path or path[0].startswith("file_block") for path in asked)
 
 
 def _in_the_way(

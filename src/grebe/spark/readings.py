@@ -48,7 +48,8 @@ _REBASING = {
     "spark.sql.parquet.int96RebaseModeInRead": "int96rebasemode",
 }
 _OF_FORMAT = {
-    name: (f"spark.sql.{name}.", f"spark.sql.legacy.{name}.") for name in ("parquet", "orc", "avro", "csv", "json")
+    name: (f"spark.sql.{name}.", f"spark.sql.legacy.{name}.", f"{name}.")
+    for name in ("parquet", "orc", "avro", "csv", "json")
 }
 # Formats whose records may be malformed: which are, and what is left of them, hangs on the columns that a query asks for.
 _PARSED = {"csv", "json"}

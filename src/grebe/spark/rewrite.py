@@ -30,7 +30,9 @@ def to_text(decision: Decision, query: Query, snapshots: Mapping[str, str]) -> s
                 without=_ranges(choice.without), served=_ranges(choice.without), ranges=choice.parts
             )
         elif isinstance(choice, ByKeys):
-            narrowed.setdefault(choice.relation, _whole(choice, query, snapshots)).update(keys=_keys(choice))
+            narrowed.setdefault(choice.relation, _whole(choice, query, snapshots)).update(
+                keys=_keys(choice, snapshots[choice.table])
+            )
         else:
             stand_ins.append(_stand_in(choice, query.relations[choice.relation], snapshots[choice.table]))
     for number, entry in narrowed.items():
@@ -105,9 +107,10 @@ def _whole(choice: Narrow | ByKeys, query: Query, snapshots: Mapping[str, str]) 
     }
 
 
-def _keys(choice: ByKeys) -> dict[str, Any]:
+def _keys(choice: ByKeys, snapshot: str) -> dict[str, Any]:
     lookup = {
         "table": choice.table,
+        "snapshot": snapshot,
         "index": choice.index,
         "replaced_at": choice.replaced_at,
         "path": choice.path,

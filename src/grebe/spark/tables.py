@@ -283,12 +283,14 @@ class Tables:
             if log.uri == table:
                 log.set_aside(index, why, replaced_at)
 
-    def named(self, table: str) -> Found | None:
-        """The table at this URI, if it was met."""
+    def of_snapshot(self, table: str, snapshot: str) -> Found | None:
+        """Return the table at this URI by the log whose file ids this snapshot has; None if that log is gone or was made anew.
+        A table may have several logs, and each counts its files by itself."""
         now = self._clock.monotonic()
         with self._lock:
             followed = list(self._by_place.values())
-        return next((log.now(now, FRESH_SECONDS) for log in followed if log.uri == table), None)
+        found = (log.now(now, FRESH_SECONDS) for log in followed if log.uri == table)
+        return next((one for one in found if one.snapshot == snapshot), None)
 
     def known(self) -> list[Found]:
         """Every table with indexes that was met."""
