@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from grebe.errors import Unsupported
@@ -116,12 +117,59 @@ VALUES: dict[str, list[str]] = {
             "1,5",
         ],
         *("abc", "5L", "-NaN", "  1.5 ", "", " ", "1 2", "１"),
+        *(
+            "0x1p99999",
+            "-0x1p99999",
+            "0x1p-99999",
+            "0xp1",
+            "0x.p1",
+            "0x1.p1",
+            "0x.8p1d",
+            "0x1p1f",
+            "-0x0p5",
+            "0x1p" + "9" * 30,
+        ),
+        *(
+            "0x1.00000000000008p0",
+            "0x1.000000000000080000001p0",
+            "0x1.fffffffffffff8p1023",
+            "0x0." + "0" * 400 + "1p1700",
+        ),
     ],
-    "float": ["1.1", "16777217", "1e40", "0.1", "x", "NaN"],
+    "float": [
+        *("1.1", "16777217", "1e40", "0.1", "x", "NaN", "1.00000005960464477539062500001", "3.4028235677973366e38"),
+        *(
+            "0x1.0000010000000001p0",
+            "0x1.000001p0",
+            "0x1.000003p0",
+            "0x1.ffffffp127",
+            "0x1.fffffeffffffffffp127",
+            "0x1p-150",
+        ),
+        *("0x1.00000000000001p-150", "0x1p99999", "0x1p128", "-0x1.8p1"),
+    ],
     "boolean": ["true", "TRUE", "True", "false", "t", "1", "0", "yes", " true", ""],
     "decimal(5,2)": [
         *["1", "1.5", "1.555", "1.565", "-1.565", "12345", "999.994", "999.999", "+1", "1e2", "1,5", "abc", "1e99"],
-        *(" 1", ""),
+        *(
+            " 1",
+            "",
+            "1e99999999999999999999",
+            "1e-99999999999999999999",
+            "0e9999999",
+            "-0e-9999999",
+            "1e-9999999",
+            "1e2147483648",
+        ),
+        *(
+            "0e-2147483648",
+            "1" * 1_200,
+            "0." + "4" * 1_200,
+            "0.00" + "4" * 1_200 + "e2",
+            "9.99" + "4" * 2_000,
+            "1e+0002",
+            "1e-0002",
+        ),
     ],
     "decimal(38,18)": ["1" * 20, "0." + "1" * 18, "0." + "1" * 19, "1e-30"],
     "date": ["2020-01-01", "2020-02-30", "0001-01-01", "9999-12-31", "abc", "", "1582-10-10"],
@@ -139,6 +187,18 @@ VALUES: dict[str, list[str]] = {
         "abc",
         "",
         "1850-01-01 00:00:00",
+        *(
+            "2037-07-01 00:00:00",
+            "2038-06-01 00:00:00",
+            "2050-01-01 00:00:00",
+            "2050-07-01 00:00:00",
+            "2119-07-01 12:00:00",
+        ),
+        *("2050-03-13 02:30:00", "2050-11-06 01:30:00", "9998-07-01 00:00:00"),
+        *(
+            f"2020-01-01 10:00:00{zone}"
+            for zone in ("+18:00", "-18:00", "+18:01", "+18:59", "+19:00", "-23:59", "+30:00")
+        ),
     ],
     "timestamp_ntz": [
         "2020-01-01 10:00:00",
@@ -146,6 +206,8 @@ VALUES: dict[str, list[str]] = {
         "2020-01-01",
         "2020-03-08 02:30:00",
         "2020-01-01T10:00:00Z",
+        "2020-01-01 10:00:00+19:00",
+        "2050-07-01 00:00:00",
     ],
     "binary": ["abc", "ü"],
     "string": [" x ", "é", ""],
@@ -160,6 +222,40 @@ def test_texts_become_the_values_that_spark_makes_of_them(spark: "SparkSession",
     frame = spark.read.options(**options).schema(f"i int, v {kind}").csv(str(path))
     reading = reading_of(CSV, frame.schema.jsonValue(), options, "America/New_York")
     assert all_rows(CSV, data_file(path), reading) == spark_rows(frame)
+
+
+@pytest.mark.parametrize(
+    ("kind", "as_number"),
+    [("date", "unix_date(v)"), ("timestamp", "unix_micros(v)"), ("timestamp_ntz", "CAST(v AS STRING)")],
+)
+def test_days_that_python_does_not_have_are_read_as_spark_reads_them(
+    spark: "SparkSession", tmp_path: Path, kind: str, as_number: str
+) -> None:
+    """Beside a day that no calendar has, and a time that the clock skipped."""
+    path = tmp_path / "values.csv"
+    times = () if kind == "date" else ("9999-12-31 23:00:00", "2020-03-08 02:30:00", "0000-06-01 00:00:00")
+    path.write_text("".join(f"{text}\n" for text in ("0000-01-01", "2020-02-30", "0000-12-31", "0000-02-30", *times)))
+    options = {"timeZone": "America/New_York"}
+    frame = spark.read.options(**options).schema(f"v {kind}").csv(str(path))
+    reading = reading_of(CSV, frame.schema.jsonValue(), options, "America/New_York")
+    (found,) = (part.records.column("v") for part in CSV.read(data_file(path), reading))
+    seen = found.cast(pa.int32() if kind == "date" else pa.int64()).to_pylist()
+    expected = [row[0] for row in frame.selectExpr(as_number).collect()]
+    if kind == "timestamp_ntz":
+        at = spark.createDataFrame([(text,) for text in expected], "v string").selectExpr(
+            "unix_micros(CAST(v || ' UTC' AS TIMESTAMP))"
+        )
+        expected = [row[0] for row in at.collect()]
+    assert seen == expected
+
+
+def test_a_header_of_very_many_fields_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("a" + "," * 200_000 + "\n")
+    with pytest.raises(Unsupported, match=r"\[UNSUPPORTED_SCHEMA\].*200,001 fields"):
+        reading_of(CSV, data_file(path), {"header": "true"})
+    path.write_text(",".join(f"c{n}" for n in range(20_480)) + "\n")
+    assert len(reading_of(CSV, data_file(path), {"header": "true"}).columns) == 20_480
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,42 @@ def test_generated_files_are_read_as_spark_reads_them_or_refused(
     assert len(understood) > 40
 
 
+NUMBERS = (
+    *("1", "1.5", "-1.5", "0", "0.0", "-0.0", "-0", "16777217", "16777219", "-16777217", "1e40", "-1e-60", "1e-46"),
+    *(
+        "1.00000005960464477539062500001",
+        "1.000000059604644775390625",
+        "3.4028235677973366e38",
+        "3.4028235677973362e38",
+    ),
+    *("7.0064923216240853546186479164495807e-46", "7.0064923216240853546186479164495806e-46", "7.006492321624085e-46"),
+    *("1e400", "1E5", "null", '"NaN"'),
+)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_are_rounded_as_spark_rounds_them_or_refused(
+    spark: "SparkSession", tmp_path: Path, number: str
+) -> None:
+    schema = "f float, d double, s struct<f:float,l:array<double>>"
+    (tmp_path / "t.json").write_text(
+        f'{{"f":{number},"d":{number},"s":{{"f": {number} ,"l":[{number},1,{number}]}}}}\n{{"f":0.25}}\n'
+    )
+    frame = spark.read.schema(schema).json(str(tmp_path))
+    reading = reading_of(JSON_LINES, frame.schema.jsonValue())
+    for names in (["f"], ["d"], ["s"]):
+        with contextlib.suppress(Unsupported):
+            read = all_rows(JSON_LINES, data_file(tmp_path / "t.json"), reading, names)
+            assert repr(read) == repr(spark_rows(frame.select(*names))), names
+
+
+def test_integers_and_zeros_of_numbers_with_fractions_are_read(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"f":16777217}\n{"f":-0}\n{"f":3}\n')
+    schema = {"type": "struct", "fields": [{"name": "f", "type": "float"}]}
+    read = all_rows(JSON_LINES, data_file(tmp_path / "t.json"), reading_of(JSON_LINES, schema))
+    assert repr(read) == "[(16777216.0,), (0.0,), (3.0,)]"
+
+
 def test_a_file_without_line_end_or_with_a_mark_is_read_from_its_first_byte(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

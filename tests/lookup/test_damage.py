@@ -1,16 +1,21 @@
 """An index that is damaged or incomplete: the answer is right all the same, and one warning says so."""
 
+import contextlib
 import logging
 import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import grebe
 from grebe.session.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("lookup")]
 
@@ -111,3 +116,24 @@ def test_other_indexes_go_on(lake: Path, table: pa.Table, tmp_path: Path) -> Non
     assert opened.files(grebe.col("text") == table["text"][3].as_py()).index == "by_text"
     explained = opened.explain(grebe.col("id") == 5)
     assert ("by_id", "SET_ASIDE") in [(reason.index, reason.code) for reason in explained.reasons]
+
+
+@pytest.mark.parametrize("predicate", ["name = 5", "CAST(number AS TINYINT) = 1", "id = 9999 / 0"])
+def test_a_predicate_that_fails_damages_no_index(
+    spark: "SparkSession", tmp_path: Path, caplog: pytest.LogCaptureFixture, predicate: str
+) -> None:
+    frame = spark.range(3_000).selectExpr("id", "id AS number", "concat('n', id) AS name")
+    frame.coalesce(1).write.parquet(str(tmp_path / "t"))
+    grebe.attach(spark).table(str(tmp_path / "t")).create(
+        grebe.Lookup("by_name", on="name"),
+        grebe.Lookup("by_number", on="number"),
+        grebe.Skipping("kept", grebe.MinMax("name"), grebe.MinMax("number"), grebe.ValueList("name")),
+    )
+    opened = grebe.open(tmp_path / "t")
+    for _ in range(2):
+        with caplog.at_level(logging.WARNING), contextlib.suppress(grebe.InvalidPredicate, grebe.Unsupported):
+            opened.scan(predicate)
+        assert opened.get("name", "n7")["number"].to_pylist() == [7]
+        assert opened.explain("name = 'n7'").to_dict()["used"][0] == "by_name"
+        assert opened.explain("number = 7").to_dict()["used"][0] == "by_number"
+    assert "index_set_aside" not in caplog.text

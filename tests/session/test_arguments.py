@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from deltalake import write_deltalake
+from pyarrow import orc
 
 import grebe
 from grebe.cli.main import main
@@ -103,6 +104,69 @@ SOUGHT: dict[str, Callable[[grebe.Table], object]] = {
     "find": lambda table: grebe.find([b"x", SURROGATE], table),
     "function": lambda table: table.exists(f"upper(name) = '{SURROGATE}'"),
 }
+
+
+BEYOND: dict[str, Callable[[grebe.Table], object]] = {
+    "surrogate in a number": lambda table: table.get("id", SURROGATE),
+    "surrogate among numbers": lambda table: table.get_many("id", [1, SURROGATE]),
+    "day of the far future": lambda table: table.get("id", pa.scalar(3_000_000, pa.date32())),
+    "moment of the far future": lambda table: table.get("id", pa.scalar(2**60, pa.timestamp("s"))),
+    "moments of the far future": lambda table: table.get_many("id", pa.array([2**60], pa.timestamp("s", "UTC"))),
+    "box": lambda table: table.within((10**400, 0, 1, 1), on=["id", "id"]),
+    "point": lambda table: table.nearest(10**400, 0, 1, on=["id", "id"]),
+    "exponent": lambda table: table.scan("id = 1e9999999999999999999999BD"),
+    "exponent of a double": lambda table: table.scan("id = 1e9999999999999999999999D"),
+}
+
+
+@pytest.mark.parametrize("beyond", BEYOND)
+def test_a_value_beyond_its_type_is_an_invalid_predicate(people: Path, beyond: str) -> None:
+    with pytest.raises(grebe.InvalidPredicate):
+        BEYOND[beyond](grebe.open(people))
+
+
+def test_scalars_of_every_kind_are_looked_up(people: Path) -> None:
+    table = grebe.open(people)
+    assert table.get("id", pa.scalar(2, pa.int8())).to_pylist() == [{"id": 2, "name": "b"}]
+    assert table.get("name", pa.scalar("b", pa.large_string())).num_rows == 1
+    assert table.get("name", pa.array(["b"]).dictionary_encode()[0]).num_rows == 1
+    assert table.get("id", pa.scalar(None, pa.int64())).num_rows == 0
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+def test_two_columns_of_one_name_are_refused(tmp_path: Path, format: str) -> None:
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    if format == "parquet":
+        pq.write_table(table, tmp_path / "a.parquet")
+    else:
+        orc.write_table(table, tmp_path / "a.orc")
+    asks: list[Callable[[grebe.Table], object]] = [
+        lambda one: one.scan("true"),
+        lambda one: one.count(),
+        lambda one: one.get("a", 1),
+    ]
+    for ask in asks:
+        with pytest.raises(GrebeError, match="2 columns called a") as refused:
+            ask(grebe.open(tmp_path))
+        assert refused.value.code == "UNSUPPORTED_NAMES"
+
+
+@pytest.mark.parametrize("content", [b"\n\n", b"\xef\xbb\xbf", b"\0\0\n"])
+def test_a_table_without_columns_has_no_rows(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    table = grebe.open(tmp_path)
+    assert (table.count(), table.exists("true"), table.scan("true").num_rows, table.files("true").uncovered) == (
+        0,
+        False,
+        0,
+        1,
+    )
+
+
+def test_rows_of_a_parquet_file_without_columns_are_counted(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}).select([]), tmp_path / "a.parquet")
+    table = grebe.open(tmp_path)
+    assert table.count() == pq.read_metadata(tmp_path / "a.parquet").num_rows == table.scan("true").num_rows
 
 
 @pytest.mark.parametrize("sought", SOUGHT)

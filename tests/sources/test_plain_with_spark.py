@@ -89,6 +89,12 @@ VALUES: dict[str, list[str]] = {
     "digits of another script": ["１２"],
     "forty digits": ["1" * 40],
     "zeros": ["0", "-0", "00"],
+    "zero with an exponent": ["0e5", "1"],
+    **{f"zero with the exponent {power}": [f"0e{power}"] for power in (1, 36, 37, 38, 39, 99)},
+    "a large power": ["1e37"],
+    "too large a power": ["1e38"],
+    "hexadecimal": ["0x1p99999", "-0x1p99999", "0x1.8p1", "0x1p-99999"],
+    "far future": ["2050-07-01 00%3A00%3A00", "2050-01-01 00%3A00%3A00"],
 }
 
 
@@ -261,3 +267,11 @@ def test_a_path_is_not_decoded(spark: "SparkSession", tmp_path: Path) -> None:
         assert open_source(f"file://{tmp_path}/{name}", format="text").name == name
     with pytest.raises(TableNotFound, match="taken as written"):
         open_source(str(tmp_path / "my%2520table"), format="text")
+
+
+@pytest.mark.parametrize("value", ["0000-01-01", "0000-02-29", "0000-06-01 10%3A00%3A00"])
+def test_days_of_the_year_0_are_for_spark(tmp_path: Path, value: str) -> None:
+    make(tmp_path, f"k={value}/f")
+    with pytest.raises(Unsupported, match="year 0") as refused:
+        open_source(str(tmp_path), format="text").files()
+    assert refused.value.code == "UNSUPPORTED_PARTITION_VALUE"

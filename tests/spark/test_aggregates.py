@@ -359,7 +359,6 @@ def test_filters_of_one_frame_do_not_meet(served: Served) -> None:
 
 
 def test_the_other_side_of_dynamic_pruning_keeps_its_filter(served: Served, tmp_path: Path) -> None:
-    """Spark prunes partitions by the plan of the join's other side, which then stands in two places."""
     for day in range(4):
         write(tmp_path / "facts" / f"day={day}", {"v": range(10 * day, 10 * day + 10)})
     days = write(tmp_path / "days", *({"day": [day], "open": [day % 2]} for day in range(4)))

@@ -1,6 +1,7 @@
 """CSV: records by byte offset and length, fields as Spark's parser gives them (see `csv_fields` for what is
 refused)."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
 from grebe.formats.csv_encoding import READABLE, UTF_8, encoded, in_utf8
-from grebe.formats.csv_fields import Dialect, Field, fields_of, multi_line_breaks
+from grebe.formats.csv_fields import MOST_COLUMNS, Dialect, Field, fields_of, multi_line_breaks
 from grebe.formats.options import OptionTable
 from grebe.formats.protocol import (
     BYTE_SPAN,
@@ -59,7 +60,7 @@ class CsvFormat:
             "columnnameofcorruptrecord": "_corrupt_record",
             "enforceschema": "true",
             "enabledatetimeparsingfallback": "",
-            "maxcolumns": "20480",
+            "maxcolumns": str(MOST_COLUMNS),
             "maxcharspercolumn": "-1",
         },
         aliases={"delimiter": "sep", "charset": "encoding"},
@@ -101,9 +102,8 @@ class CsvFormat:
             return ()
         line = in_utf8(first[:1], options["encoding"], file)
         dialect = _dialect(options)
-        names: list[str | None] = []
-        while (field := fields_of(line, dialect, [len(names)], file.uri)[0]).text.null_count == 0:
-            names.append(_cleaned(field, options, file)[0].as_py())
+        fields = fields_of(line, dialect, None, file.uri)
+        names = [_cleaned(field, options, file)[0].as_py() for field in fields]
         header = options["header"] == "true"
         return tuple(Column(name, "string") for name in _safe_names(names if header else [None] * len(names)))
 
@@ -191,9 +191,9 @@ def _cleaned(field: Field, options: Mapping[str, str], file: DataFile) -> pa.Lar
 
 def _safe_names(header: Sequence[str | None]) -> list[str]:
     """Spark's names: a number for what has no name, and one behind every name that is there twice."""
-    low = [name.lower() for name in header if name]
+    low = Counter(name.lower() for name in header if name)
     return [
-        f"_c{number}" if not name else f"{name}{number}" if low.count(name.lower()) > 1 else name
+        f"_c{number}" if not name else f"{name}{number}" if low[name.lower()] > 1 else name
         for number, name in enumerate(header)
     ]
 

@@ -21,6 +21,7 @@ from grebe.formats.text_records import Breaks, Bytes, Longs, Records, spans_of
 
 _LF, _CR = 10, 13
 _NONE = -1
+MOST_COLUMNS = 20_480
 Flags = npt.NDArray[np.bool_]
 
 
@@ -81,8 +82,8 @@ class Field:
     quoted: pa.BooleanArray
 
 
-def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str) -> list[Field]:
-    """The wanted columns of records, by number from 0. No record may be empty."""
+def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int] | None, uri: str) -> list[Field]:
+    """Return the wanted columns of records, by number from 0; None for all that any of them has. No record may be empty."""
     data, starts, ends = spans_of(found.values)
     quotes, escaped = dialect.quotes(data, starts)
     _check_quotes(data, starts, ends, quotes, escaped, dialect, found, uri)
@@ -106,7 +107,7 @@ def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str)
         pa.large_binary(), 2 * len(stops), [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     )
     fields = []
-    for number in wanted:
+    for number in _all_columns(count, uri) if wanted is None else wanted:
         rows = pa.array(first + number, mask=count <= number)
         text = pieces.take(pc.multiply(rows, 2))
         was_quoted = pa.array(quoted).take(rows)
@@ -117,6 +118,16 @@ def fields_of(found: Records, dialect: Dialect, wanted: Sequence[int], uri: str)
             text = pc.if_else(was_quoted, _unescaped(text, dialect), text)
         fields.append(Field(text, was_quoted))
     return fields
+
+
+def _all_columns(counts: Longs, uri: str) -> Sequence[int]:
+    found = int(counts.max(initial=0))
+    if found > MOST_COLUMNS:
+        raise Unsupported(
+            f"{uri} has a record of {found:,} fields, and Spark reads at most {MOST_COLUMNS:,}; look at its separator",
+            detail="SCHEMA",
+        )
+    return range(found)
 
 
 def multi_line_breaks(dialect: Dialect, uri: str) -> Breaks:

@@ -8,6 +8,7 @@ Spark reads.
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
@@ -33,6 +34,13 @@ _DEFAULT_ONLY: frozenset[str] = frozenset()
 # Each line is put into an object of its own, so that a line with no value, half a value or two values is a syntax
 # error.
 _WRAP = "r"
+_INTEGER_ZERO = r"-0\s*(?:[,}\]]|$)"
+_MAY_BE_NEGATIVE_ZERO = r"-[0-9]+[.eE]"
+_FRACTION = r"[0-9][.eE]"
+_BELOW_SINGLE, _MIDDLE = np.uint64(2**29 - 1), np.uint64(2**28)
+"""The bits of a double that a single has not, and how they are in the middle between two singles."""
+_ROUNDS_TO_INFINITY = 2.0**128 - 2.0**103
+_LEAST_NORMAL, _BITS_BELOW_LEAST = 2.0**-126, 150
 
 
 class JsonLinesFormat:
@@ -130,7 +138,7 @@ class JsonLinesFormat:
             raise _not_plain(file)
         whole = parsed.column(_WRAP).combine_chunks()
         arrays = [
-            _finished(array, field.type, reading.time_zone, f"column {field.name} of {file.uri}")
+            _finished(array, field.type, reading.time_zone, f"column {field.name} of {file.uri}", text)
             for array, field in zip(whole.flatten(), schema, strict=True)
         ]
         if not wanted:
@@ -178,24 +186,59 @@ def _written(kind: pa.DataType) -> pa.DataType:
     )
 
 
-def _finished(array: pa.Array, kind: pa.DataType, zone: str | None, what: str) -> pa.Array:
+def _finished(array: pa.Array, kind: pa.DataType, zone: str | None, what: str, text: pa.Array) -> pa.Array:
+    """Return values in the type of their column. `text` are the records that they come from."""
     if pa.types.is_struct(kind):
         parts = [
-            _finished(part, kind.field(i).type, zone, f"{what}.{kind.field(i).name}")
+            _finished(part, kind.field(i).type, zone, f"{what}.{kind.field(i).name}", text)
             for i, part in enumerate(array.flatten())
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
     if pa.types.is_list(kind):
-        values = _finished(array.values, kind.value_type, zone, what)
+        values = _finished(array.values, kind.value_type, zone, what, text)
         return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=array.is_null())
     if pa.types.is_string(array.type) and not pa.types.is_string(kind):
         return values_of(array, kind, {}, zone, what)
+    if pa.types.is_floating(kind):
+        return _floats(array, kind, what, text)
     try:
         return array.cast(kind)
     except pa.ArrowInvalid as error:
         raise Unsupported(
             f"{what} has numbers beyond its type; only Spark knows what it makes of them", detail="JSON_VALUE"
         ) from error
+
+
+def _floats(array: pa.Array, kind: pa.DataType, what: str, text: pa.Array) -> pa.Array:
+    """Return numbers as Spark has them, which Arrow gives as the nearest doubles.
+
+    Spark rounds a number once, and takes `-0`, an integer, for 0. So doubles in the middle between two numbers of single precision
+    are right only where the text is exactly that double, as integers are.
+    """
+    numbers = array.fill_null(1.0).to_numpy(zero_copy_only=False)
+    if bool(np.any((numbers == 0) & np.signbit(numbers))) and pc.any(_matching(text, _INTEGER_ZERO)).as_py():
+        if pc.any(_matching(text, _MAY_BE_NEGATIVE_ZERO)).as_py():
+            raise _ambiguous(what)
+        array = pc.if_else(pc.equal(array, 0.0), 0.0, array)
+    if pa.types.is_float32(kind):
+        sizes = np.abs(numbers[np.isfinite(numbers)])
+        middle = sizes.view(np.uint64) & _BELOW_SINGLE == _MIDDLE
+        middle |= (sizes < _LEAST_NORMAL) & (np.ldexp(sizes, _BITS_BELOW_LEAST) % 2 == 1)
+        middle |= sizes >= _ROUNDS_TO_INFINITY
+        if middle.any() and pc.any(_matching(text, _FRACTION)).as_py():
+            raise _ambiguous(what)
+    return array.cast(kind, safe=False)
+
+
+def _matching(text: pa.Array, pattern: str) -> pa.Array:
+    return pc.match_substring_regex(text, pattern)
+
+
+def _ambiguous(what: str) -> Unsupported:
+    return Unsupported(
+        f"{what} has numbers that Spark may round in another way (`-0`, or more digits than its type has); read it through Spark",
+        detail="JSON_VALUE",
+    )
 
 
 JSON_LINES = JsonLinesFormat()

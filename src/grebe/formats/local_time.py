@@ -1,35 +1,26 @@
 """Local times and the instants they stand for, by Java's rule: in an overlap the earlier instant, in a gap the offset
 before it."""
 
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from grebe.errors import InvalidConfig
 from grebe.formats.spark_types import TIMESTAMP, TIMESTAMP_NTZ
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from grebe.formats.zones import zone as rules_of
 
 
 def instants(local: pa.TimestampArray, zone: str) -> pa.TimestampArray:
-    """Local times of a zone (microseconds) as instants."""
+    """Return the instants of local times of a zone (microseconds). Arrow's own conversion knows no rules beyond 2037."""
     zone_of(zone)
     local = local.cast(TIMESTAMP_NTZ)
     if zone == "UTC":
         return local.cast(TIMESTAMP)
-    try:
-        return pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="raise").cast(TIMESTAMP)
-    except pa.ArrowInvalid:
-        # Rare: a time that the clock skipped. Only Python's rule is Java's there.
-        return pa.array([None if value is None else instant(value, zone) for value in local.to_pylist()], TIMESTAMP)
-
-
-def instant(local: datetime, zone: str) -> datetime:
-    """One local time as an instant."""
-    aware = local.replace(tzinfo=zone_of(zone), fold=0)
-    return _EPOCH + (local.replace(tzinfo=UTC) - _EPOCH) - (aware.utcoffset() or timedelta())
+    missing = np.asarray(local.is_null())
+    micros = local.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array(rules_of(zone, micros).to_instant(micros), pa.int64(), mask=missing).cast(TIMESTAMP)
 
 
 def zone_of(zone: str) -> tzinfo:

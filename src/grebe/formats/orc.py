@@ -27,7 +27,7 @@ from grebe.formats.protocol import (
 from grebe.formats.range_file import arrow_errors
 from grebe.formats.reading import Column, Reading
 from grebe.formats.spark_types import TIMESTAMP_NTZ, spark_type, type_text
-from grebe.formats.unite import find_name, unite
+from grebe.formats.unite import find_name, require_distinct, unite
 
 # Spark writes the type it meant beside the type of ORC.
 _MEANT = b"spark.sql.catalyst.type"
@@ -45,7 +45,9 @@ class OrcFormat:
     by_position = False
 
     def columns(self, file: DataFile, options: Mapping[str, str]) -> tuple[Column, ...]:
-        return tuple(Column(field.name, _type_text(field)) for field in _known(file).schema)
+        schema = _known(file).schema
+        require_distinct(schema.names)
+        return tuple(Column(field.name, _type_text(field)) for field in schema)
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))

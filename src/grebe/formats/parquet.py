@@ -42,7 +42,7 @@ from grebe.formats.protocol import (
 )
 from grebe.formats.reading import Column, Reading, columns_of
 from grebe.formats.spark_types import spark_type, type_text
-from grebe.formats.unite import find_column, unite
+from grebe.formats.unite import find_column, require_distinct, unite
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _BATCH_ROWS = 64 * 1024
@@ -71,9 +71,11 @@ class ParquetFormat:
         opened = open_parquet(file)
         metadata = opened.metadata.metadata or {}
         with opened.errors():
+            schema = _schema(opened)
+            require_distinct(schema.names)
             if _SPARK_SCHEMA in metadata:
                 return columns_of(json.loads(metadata[_SPARK_SCHEMA]))
-            return tuple(Column(field.name, type_text(spark_type(field.type))) for field in _schema(opened))
+            return tuple(Column(field.name, type_text(spark_type(field.type))) for field in schema)
 
     def read(self, file: DataFile, reading: Reading, names: Sequence[str] | None = None) -> Iterator[Located]:
         self.options.check_readable(self.name, dict(reading.options))

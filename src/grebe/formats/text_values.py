@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
+from grebe.formats.hex_floats import HEXADECIMAL, from_hexadecimal
 from grebe.formats.local_time import instants
 from grebe.formats.spark_types import TIMESTAMP, TIMESTAMP_NTZ
 
@@ -24,13 +25,17 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _DOUBLE = rf"^{_BLANK}({_NUMBER})[dDfF]?{_BLANK}$"
 _INFINITE = rf"^{_BLANK}[+-]?Infinity{_BLANK}$"
 _NOT_A_NUMBER = rf"^{_BLANK}[+-]?NaN{_BLANK}$"
-_HEXADECIMAL = re.compile(rf"{_BLANK}([+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+)[dDfF]?{_BLANK}")
+_HEXADECIMAL = re.compile(rf"{_BLANK}([+-]?{HEXADECIMAL})[dDfF]?{_BLANK}")
 _EASY_DECIMAL = r"^[+-]?[0-9]{1,30}(\.[0-9]{0,20})?$"
-_DECIMAL = re.compile(_NUMBER)
+_DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?")
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?$"
 _ZONED_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})$"
+_FAR_ZONE = r"[+-](?:18:(?:0[1-9]|[1-5][0-9])|19:|[2-9][0-9]:)"
+"""Java has no zone farther than 18 hours from UTC."""
 _EXACT = decimal.Context(prec=1000, rounding=decimal.ROUND_HALF_UP, Emax=10**6, Emin=-(10**6))
+_LEAST_POWER, _GREATEST_POWER = -(2**31) + 1, 2**31 - 1
+"""Of ten in a decimal of Java."""
 _MOST_DIGITS = 19
 _LIMITS = {pa.int8(): 2**7, pa.int16(): 2**15, pa.int32(): 2**31, pa.int64(): 2**63}
 
@@ -101,15 +106,14 @@ def _floats(text: pa.Array, kind: pa.DataType, options: Mapping[str, str]) -> pa
     chosen += [pc.and_(infinite, negative), infinite]
     values = [pa.scalar(value, kind) for value in (*special.values(), np.nan, -np.inf, np.inf)]
     found = pc.case_when(pc.make_struct(*chosen), *values)
-    hexadecimal = [
-        None if value is None else _from_hexadecimal(value) for value in pc.if_else(odd, text, None).to_pylist()
-    ]
+    single = kind == pa.float32()
+    hexadecimal = [_hexadecimal(value, single) for value in pc.if_else(odd, text, None).to_pylist()]
     return pc.coalesce(found, result, pa.array(hexadecimal, pa.float64()).cast(kind))
 
 
-def _from_hexadecimal(text: str) -> float | None:
-    found = _HEXADECIMAL.fullmatch(text)
-    return float.fromhex(found[1]) if found else None
+def _hexadecimal(text: str | None, single: bool) -> float | None:
+    found = None if text is None else _HEXADECIMAL.fullmatch(text)
+    return from_hexadecimal(found[1], single) if found else None
 
 
 def _decimals(text: pa.Array, kind: pa.DataType, what: str) -> pa.Array:
@@ -128,11 +132,20 @@ def _decimals(text: pa.Array, kind: pa.DataType, what: str) -> pa.Array:
 
 
 def _decimal(text: str, kind: pa.DataType) -> decimal.Decimal | None:
-    if not _DECIMAL.fullmatch(text):
+    found = _DECIMAL.fullmatch(text)
+    if not found:
         return None
-    exact = _EXACT.create_decimal(text)
-    if exact and exact.adjusted() > 40:
+    power = _long(found[2] or "0")
+    sign, digits, scale = decimal.Decimal(found[1]).as_tuple()
+    assert isinstance(scale, int)
+    if power is None or not all(_LEAST_POWER <= one <= _GREATEST_POWER for one in (power, scale + power)):
         return None
+    largest = len(digits) + scale + power if any(digits) else 0
+    if largest > 41:
+        return None
+    if largest < -60 or not any(digits):
+        return decimal.Decimal(0)
+    exact = decimal.Decimal((sign, digits, scale + power))
     value = exact.quantize(decimal.Decimal(1).scaleb(-kind.scale), context=_EXACT)
     return value if abs(value) < decimal.Decimal(10) ** (kind.precision - kind.scale) else None
 
@@ -151,7 +164,8 @@ def _timestamps(text: pa.Array, kind: pa.DataType, zone: str, what: str) -> pa.A
         )
     zoned = pc.fill_null(pc.match_substring_regex(text, _ZONED_TIME), False)
     local = _matching(pc.if_else(zoned, None, text), _TIME, lambda odd: _refuse_digits(odd, what))
-    written = _parsed(pc.if_else(zoned, text, None), TIMESTAMP)
+    far = pc.match_substring_regex(text, _FAR_ZONE + "[0-9]{0,2}$")
+    written = _parsed(pc.if_else(pc.and_(zoned, pc.invert(far)), text, None), TIMESTAMP)
     return pc.coalesce(instants(_parsed(local, TIMESTAMP_NTZ), zone), written)
 
 
@@ -166,9 +180,9 @@ def _parsed(text: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.take(distinct.indices)
 
 
-def _one_parsed(text: str, kind: pa.DataType) -> object:
+def _one_parsed(text: str, kind: pa.DataType) -> int | None:
     try:
-        return pa.scalar(text).cast(kind).as_py()
+        return int(pa.scalar(text).cast(kind).value)  # Python has no year 0
     except pa.ArrowInvalid:
         return None
 

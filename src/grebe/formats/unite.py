@@ -22,6 +22,7 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 def find_name(wanted: str, names: Sequence[str]) -> str | None:
     """The one of `names` that Spark takes for the wanted one."""
     if wanted in names:
+        require_one(wanted, names)
         return wanted
     alike = [name for name in names if name.lower() == wanted.lower()]
     if len(alike) > 1:
@@ -31,6 +32,22 @@ def find_name(wanted: str, names: Sequence[str]) -> str | None:
             detail="NAMES",
         )
     return alike[0] if alike else None
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Raise `Unsupported` if two columns of a file have one name."""
+    if len(set(names)) < len(names):
+        for name in names:
+            require_one(name, names)
+
+
+def require_one(name: str, names: Sequence[str]) -> None:
+    """Raise `Unsupported` for a name that two columns of a file have: Spark refuses it too."""
+    if names.count(name) > 1:
+        raise Unsupported(
+            f"the file has {names.count(name)} columns called {name}; rename one of them where the file is written",
+            detail="NAMES",
+        )
 
 
 def find_column(column: Column, names: Sequence[str], ids: Sequence[int | None], uri: str) -> str | None:

@@ -309,7 +309,7 @@ class Engine:
     def _asked(self, predicate: Predicate) -> list[str]:
         """Columns to count rows by."""
         named = list(dict.fromkeys(path[0] for path in columns_of(predicate)))
-        return named or [self.snapshot.reading.columns[0].name]
+        return named or [column.name for column in self.snapshot.reading.columns[:1]]
 
     def rows(self, predicate: Predicate) -> pa.Table:
         """Where each row lies for which the predicate is true: `file`, and the numbers of the format's locator."""

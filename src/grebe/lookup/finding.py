@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from grebe import telemetry
-from grebe.errors import CorruptIndex, GrebeError
+from grebe.errors import CorruptIndex, GrebeError, InvalidPredicate, Unsupported
 from grebe.files import FileIds
 from grebe.files.untrusted import decoding
 from grebe.indexes.kind import Entries, Hits, Pruner
@@ -71,11 +71,14 @@ class Finder:
         )
 
     def ask(self, pruner: Pruner, question: Callable[[Pruner], T]) -> T | None:
-        """The answer of an index; None if it has none, since it is damaged: it is set aside then. Whatever goes wrong in it is its
-        fault: the answer is right all the same, by another index or by scanning."""
+        """Return the answer of an index; None if it has none. A damaged one is set aside: the answer is right all the same, by
+        another index or by scanning. What is wrong with the predicate is no damage, and whoever evaluates it says so."""
         try:
             with decoding(lambda why: CorruptIndex(f"index {pruner.name} cannot be asked: {why}", detail="SPEC")):
                 return question(pruner)
+        except (InvalidPredicate, Unsupported) as problem:
+            telemetry.event(_logger, logging.DEBUG, "index_not_asked", index=pruner.name, code=problem.code)
+            return None
         except GrebeError as problem:
             self.warn(pruner, problem)
             return None
@@ -108,27 +111,30 @@ class Finder:
         used = (*found.used, *(name for name in left_out if name not in found.used))
         return replace(found, whole=found.whole[kept[found.whole]], known=known, used=used, left_out=left_out)
 
-    def _parts(self, predicate: Predicate, reader: Reader) -> list[_Part] | None:
-        """What indexes say together; None where nothing better is known than to read everything."""
-        best = self._best(predicate, reader)
+    def _parts(self, predicate: Predicate, reader: Reader, failed: frozenset[str] = frozenset()) -> list[_Part] | None:
+        """What indexes say together; None where nothing better is known than to read everything. `failed`: indexes that had no
+        answer."""
+        best = self._best(predicate, reader, failed)
         if best is not None:
             pruner, hits = best
             if is_much(hits, pruner):
                 return None
             entries = self.ask(pruner, lambda _: hits.entries(reader))
-            return (
-                self._parts(predicate, reader) if entries is None else [_Part(entries, pruner.covered, (pruner.name,))]
-            )
+            if entries is None:
+                return self._parts(predicate, reader, failed | {pruner.name})
+            return [_Part(entries, pruner.covered, (pruner.name,))]
         if isinstance(predicate, Or):
             below = [self._parts(one, reader) for one in predicate.predicates]
             if None not in below:
                 return [part for parts in below if parts is not None for part in parts]
         return None
 
-    def _best(self, predicate: Predicate, reader: Reader) -> tuple[Pruner, Hits] | None:
+    def _best(self, predicate: Predicate, reader: Reader, failed: frozenset[str]) -> tuple[Pruner, Hits] | None:
         """The index that reads least; each column more that it knows is taken to rule out most of the rest."""
         best: tuple[float, Pruner, Hits] | None = None
         for pruner in self.usable(predicate):
+            if pruner.name in failed:
+                continue
             hits = self.ask(pruner, lambda own: own.hits(predicate, reader))
             if hits is None:
                 continue

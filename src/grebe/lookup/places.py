@@ -56,7 +56,7 @@ def point_of(x: object, y: object) -> tuple[float, float]:
 def _numbers(given: object) -> list[float] | None:
     try:
         return [float(one) for one in given]  # type: ignore[attr-defined]  # whatever is no such sequence raises
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from grebe.errors import GrebeError
+from grebe.errors import GrebeError, InvalidPredicate, Unsupported
 from grebe.files import FileIds
 from grebe.formats.byte_cache import ByteCache
 from grebe.indexes.kind import Entries, Hits, Totals
@@ -19,11 +19,15 @@ _ENTRY_BYTES = 8
 
 
 class Inquiry:
-    """`failed` hears of an index that is damaged, which then knows nothing."""
+    """`failed` hears of an index that is damaged, which then knows nothing. What is wrong with a predicate is no damage."""
 
     def __init__(self, cache: ByteCache, failed: Failed) -> None:
         self._cache = cache
-        self._failed = failed
+        self._on_damage = failed
+
+    def _failed(self, table: KnownTable, index: KnownIndex, problem: GrebeError) -> None:
+        if not isinstance(problem, InvalidPredicate | Unsupported):
+            self._on_damage(table, index, problem)
 
     def hits(self, table: KnownTable, index: KnownIndex, predicate: Predicate) -> Hits | None:
         if index.pruner is None:

@@ -23,7 +23,13 @@ def arrow_literals(value: Any) -> Iterator[Term]:
     if not kind.is_scalar:
         raise InvalidPredicate(f"values of type {array.type} cannot be compared with a column", detail="VALUE")
     naive = kind == TIMESTAMP_NTZ and isinstance(value, np.ndarray | np.generic)
-    for item in to_physical(array, kind).to_pylist():
+    try:
+        items = to_physical(array, kind).to_pylist()
+    except pa.ArrowInvalid as cause:
+        raise InvalidPredicate(
+            f"a value of type {array.type} lies beyond what a column of type {kind} can hold", detail="VALUE"
+        ) from cause
+    for item in items:
         literal = Literal(item, kind)
         yield Cast(literal, TIMESTAMP) if naive else literal
 
@@ -32,7 +38,7 @@ def _array(value: Any) -> pa.Array:
     if isinstance(value, pa.ChunkedArray):
         return value.combine_chunks()
     if isinstance(value, pa.Scalar):
-        return pa.array([value.as_py()], value.type) if not pa.types.is_timestamp(value.type) else pa.repeat(value, 1)
+        return pa.repeat(value, 1)
     if isinstance(value, pa.Array):
         return value
     try:

@@ -12,6 +12,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from grebe.errors import InvalidPredicate
+from grebe.formats.zones import zone
 from grebe.predicate import functions, geometry
 from grebe.predicate.arrow_types import schema_type
 from grebe.predicate.coercion import VersionsDiffer, common_type, comparison_type
@@ -55,7 +56,6 @@ from grebe.predicate.tree import (
     type_of,
 )
 from grebe.predicate.types import BIGINT, BOOLEAN, OTHER, STRING, VOID, Type, decimal_for_integral, integral_range
-from grebe.predicate.zones import zone
 
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

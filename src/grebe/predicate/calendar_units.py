@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from grebe.predicate.zones import MICROS_PER_DAY, MICROS_PER_SECOND
+from grebe.formats.zones import MICROS_PER_DAY, MICROS_PER_SECOND
 
 Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 

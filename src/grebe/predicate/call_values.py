@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
+from grebe.formats.zones import MICROS_PER_DAY, zone
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.calendar_units import ANYWHERE_ALIKE, Numbers, first_days, first_moments, years_of
 from grebe.predicate.functions import LINEAR, UNITS_PER_MICROS
@@ -18,7 +19,6 @@ from grebe.predicate.inverses import DAYS_AT_THE_START, fitting, steps_of
 from grebe.predicate.tree import Call
 from grebe.predicate.types import TIMESTAMP
 from grebe.predicate.vector import Vector, filled, valid_rows, with_nulls_of, without
-from grebe.predicate.zones import MICROS_PER_DAY, zone
 
 
 def call_values(call: Call, values: pa.Array) -> Vector:

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from grebe.errors import Unsupported
+from grebe.formats.zones import MICROS_PER_DAY, MICROS_PER_SECOND, zone
 from grebe.predicate import number_casts, text_casts
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.number_casts import Outcome
 from grebe.predicate.tree import CastMode
 from grebe.predicate.types import Type
 from grebe.predicate.vector import Vector, filled, with_nulls_of
-from grebe.predicate.zones import MICROS_PER_DAY, MICROS_PER_SECOND, zone
 
 _MAX_DAYS = 2**63 // MICROS_PER_DAY - 1
 

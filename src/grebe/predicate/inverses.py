@@ -23,11 +23,11 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from grebe.formats.zones import GREATEST_OFFSET, MICROS_PER_DAY, MICROS_PER_SECOND, constant_offset
 from grebe.predicate.calendar_units import ANYWHERE_ALIKE, day_bounds, first_day_of_year, moment_bounds, year_of
 from grebe.predicate.functions import LINEAR, UNITS_PER_MICROS
 from grebe.predicate.tree import FALSE, TRUE, Call, Cast, Column, Compare, Literal, Or, Predicate, Term, type_of
 from grebe.predicate.types import BIGINT, INT, INTEGRAL_BITS, Type, decimal_for_integral, integral_range
-from grebe.predicate.zones import GREATEST_OFFSET, MICROS_PER_DAY, MICROS_PER_SECOND, constant_offset
 
 Number: TypeAlias = int | Fraction
 Range: TypeAlias = tuple[Number, Number]

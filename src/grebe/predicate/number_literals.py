@@ -1,7 +1,7 @@
 """Number literals and their types, as Spark gives them."""
 
 import math
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from grebe.predicate.lexer import Token, syntax_error
 from grebe.predicate.scalar_text import to_float
@@ -54,7 +54,10 @@ def _floating(digits: str, kind: Type, token: Token) -> Literal:
 
 
 def _decimal(digits: str, token: Token) -> Literal:
-    value = Decimal(digits)
+    try:
+        value = Decimal(digits)
+    except InvalidOperation:  # the exponent alone has many digits
+        raise syntax_error(token.start, f"a decimal has at most {MAX_PRECISION} digits") from None
     kind = natural_decimal(value)
     if kind.precision > MAX_PRECISION:
         raise syntax_error(token.start, f"a decimal has at most {MAX_PRECISION} digits")

@@ -12,8 +12,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 import numpy as np
 
 from grebe.errors import InvalidPredicate, Unsupported
+from grebe.formats.zones import MICROS_PER_SECOND, zone
 from grebe.predicate.types import MAX_PRECISION, Type, integral_range
-from grebe.predicate.zones import MICROS_PER_SECOND, zone
 
 # What Spark trims around numbers, dates and booleans: white space and control characters, of one byte.
 BLANKS = "".join(map(chr, range(0x21))) + "\x7f"

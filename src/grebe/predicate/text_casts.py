@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
+from grebe.formats.zones import MICROS_PER_DAY, zone
 from grebe.predicate import scalar_text
 from grebe.predicate.arrow_types import physical_type
 from grebe.predicate.number_casts import Outcome, decimal_to_decimal, integral_to_integral
 from grebe.predicate.tree import Value
 from grebe.predicate.types import DOUBLE, Type
 from grebe.predicate.vector import as_rows, filled, valid_rows, with_nulls_of, without
-from grebe.predicate.zones import MICROS_PER_DAY, zone
 
 _USUAL_INTEGER = "^-?[0-9]{1,18}$"
 _USUAL_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"

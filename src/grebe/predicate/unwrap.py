@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from grebe.formats.zones import MICROS_PER_DAY, zone
 from grebe.predicate import prefixes
 from grebe.predicate.bind import mirrored
 from grebe.predicate.functions import LINEAR
@@ -42,7 +43,6 @@ from grebe.predicate.tree import (
     walk,
 )
 from grebe.predicate.types import INTEGRAL_BITS, Type, decimal_for_integral, integral_range
-from grebe.predicate.zones import MICROS_PER_DAY, zone
 
 _EXACT = Context(prec=100, rounding=ROUND_FLOOR)
 _INTEGER_BITS_OF = {"float": 24, "double": 53}

@@ -287,9 +287,9 @@ class Table:
         return self._made
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
-        bound = self._engine.bound(parse(predicate) if isinstance(predicate, str) else predicate)
-        require_unicode(bound)
-        return bound
+        asked = parse(predicate) if isinstance(predicate, str) else predicate
+        require_unicode(asked)
+        return self._engine.bound(asked)
 
     def _typed(self, column: str, value: object) -> object:
         """A time without a zone is one of the column's own kind; in a comparison it would be a moment, and every row be cast."""
@@ -388,8 +388,8 @@ def _find_log(
             return Log(stores.open(place, options)).open()
         except TableNotFound:
             continue
-        except Unsupported as newer:
-            telemetry.event(_logger, logging.WARNING, "log_too_new", why=str(newer))
+        except Unsupported as problem:
+            telemetry.event(_logger, logging.WARNING, "log_not_read", code=problem.code, why=str(problem))
             return None
     return None
 

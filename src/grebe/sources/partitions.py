@@ -14,9 +14,10 @@ from functools import reduce
 import pyarrow as pa
 
 from grebe.errors import Unsupported
-from grebe.formats.local_time import instant
+from grebe.formats.hex_floats import HEXADECIMAL, from_hexadecimal
+from grebe.formats.local_time import instants
 from grebe.formats.reading import Column
-from grebe.formats.spark_types import arrow_type
+from grebe.formats.spark_types import TIMESTAMP_NTZ, arrow_type
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
@@ -24,11 +25,12 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _DOUBLE = re.compile(
     r"[\x00-\x20]*[+-]?(?:NaN|Infinity|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    r"|0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?)[\x00-\x20]*"
+    rf"|{HEXADECIMAL})[dDfF]?)[\x00-\x20]*"
 )
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
 _WHOLE_DIGITS = {"integer": 10, "long": 20}
+_MOST_DIGITS = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,13 @@ def partitioning(folders: Sequence[str], bases: frozenset[str], given: Mapping[s
 
 def partition_array(texts: Sequence[str], column: Column, zone: str | None) -> pa.Array:
     """The values of one column, from their texts in the names of folders."""
-    kind = arrow_type(column.type)
-    return pa.array([_value(text, column, zone or "UTC") for text in texts], kind)
+    values = [_value(text, column) for text in texts]
+    if column.type == "timestamp":
+        return instants(pa.array(values, TIMESTAMP_NTZ), zone or "UTC")
+    try:
+        return pa.array(values, arrow_type(column.type))
+    except pa.ArrowInvalid as error:
+        raise _misfit(column) from error
 
 
 def _parse(folder: str, bases: frozenset[str]) -> tuple[tuple[tuple[str, str], ...], str | None]:
@@ -129,6 +136,15 @@ def _type_of(text: str) -> str:
         return "timestamp"
     if _DATE.fullmatch(text) and _date(text) is not None:
         return "date"
+    if (
+        plain.startswith("0000-")
+        and (_TIMESTAMP.fullmatch(plain) or _DATE.fullmatch(text))
+        and _timestamp(f"2000{plain[4:]}")
+    ):
+        raise Unsupported(
+            f"a folder is named by a day of the year 0 ({text}), which only Spark can read; rename it",
+            detail="PARTITION_VALUE",
+        )
     return "string"
 
 
@@ -142,8 +158,9 @@ def _whole_decimal(text: str) -> int | None:
         return None
     if not isinstance(exponent, int) or exponent < 0:
         return None
-    precision = len(digits) + exponent if digits != (0,) else 1
-    return precision if precision <= 38 else None
+    # Zeros that the exponent stands for count, even those of 0e5.
+    precision = len(digits) + exponent
+    return precision if precision <= _MOST_DIGITS else None
 
 
 def _wider(left: str, right: str) -> str:
@@ -168,7 +185,7 @@ def _digits(kind: str) -> int:
     return _WHOLE_DIGITS.get(kind) or (int(kind[8:].partition(",")[0]) if kind.startswith("decimal") else 0)
 
 
-def _value(text: str, column: Column, zone: str) -> object:
+def _value(text: str, column: Column) -> object:
     if text == NULL_FOLDER or column.type == "void":
         return None
     kind = column.type
@@ -180,17 +197,18 @@ def _value(text: str, column: Column, zone: str) -> object:
         if kind in ("float", "double") and _DOUBLE.fullmatch(text):
             return _double(text)
         if kind.startswith("decimal") and _NUMBER.fullmatch(text):
-            return Decimal(text)
+            return _decimal(text)
         if kind == "date" and _DATE.fullmatch(text):
             return date.fromisoformat(text)
         if kind in ("timestamp", "timestamp_ntz"):
             local = datetime.fromisoformat(unescaped(text))
-            return local if kind == "timestamp_ntz" else instant(local, zone)
+            if local.tzinfo is None:
+                return local
         if kind == "boolean" and text.lower() in ("true", "false"):
             return text.lower() == "true"
         if kind == "binary":
             return text.encode()
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:
         raise _misfit(column) from error
     raise _misfit(column)
 
@@ -202,10 +220,21 @@ def _misfit(column: Column) -> Unsupported:
     )
 
 
+def _decimal(text: str) -> Decimal:
+    """Return the number with all its digits: Arrow takes no exponents above its scale."""
+    value = Decimal(text)
+    if not value:
+        return Decimal(0)
+    if value.adjusted() > _MOST_DIGITS:
+        raise ValueError("more digits than a decimal has")
+    exponent = value.as_tuple().exponent
+    return Decimal(int(value)) if isinstance(exponent, int) and exponent > 0 else value
+
+
 def _double(text: str) -> float:
     bare = text.strip("".join(map(chr, range(33))))
     if "x" in bare.lower():
-        return float.fromhex(bare.rstrip("dDfF") if "p" in bare.lower() else bare)
+        return from_hexadecimal(bare.rstrip("dDfF"))
     return float(bare if bare.endswith(("Infinity", "NaN")) else bare.rstrip("dDfF"))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grebe.errors import InvalidPredicate
-from grebe.predicate.zones import MICROS_PER_DAY, MICROS_PER_SECOND, fixed_offset, zone
+from grebe.formats.zones import MICROS_PER_DAY, MICROS_PER_SECOND, fixed_offset, zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONES = [
