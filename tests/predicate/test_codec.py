@@ -80,6 +80,9 @@ def test_what_is_called_or_not_understood_comes_back(text: str) -> None:
         '["LaterThan",1]',
         '["Holds",{"decimal":"x"}]',
         '["Holds",{"float":1}]',
+        '["Holds",["Literal",{"float":"0x1p99999"},["Type","double",0,0,[""]]]]',
+        '["Holds",["Literal",{"decimal":"1e999999999"},["Type","decimal",38,0,[""]]]]',
+        '["Holds",["Literal",{"decimal":"1e99999999999999999999"},["Type","decimal",38,0,[""]]]]',
         "[" * 100_000,
     ],
 )

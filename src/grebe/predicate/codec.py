@@ -7,13 +7,13 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from grebe.errors import InvalidPredicate
 from grebe.predicate import tree
 from grebe.predicate.tree import Predicate
-from grebe.predicate.types import Field, Type
+from grebe.predicate.types import MAX_PRECISION, Field, Type
 
 _NODES: Mapping[str, Any] = {
     one.__name__: one
@@ -35,7 +35,7 @@ def from_json(text: str) -> Predicate:
     """Raises `InvalidPredicate` where the text was not made by `to_json`, or by a later version that knows more."""
     try:
         made = _decoded(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidOperation, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         made = None
     if not isinstance(made, Predicate):
         raise InvalidPredicate(
@@ -71,4 +71,12 @@ def _decoded(value: Any) -> Any:
     ((kind, text),) = value.items()
     if kind == "bytes":
         return base64.b64decode(text)
-    return Decimal(text) if kind == "decimal" else float.fromhex(text)
+    return _decimal(text) if kind == "decimal" else float.fromhex(text)
+
+
+def _decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or max(abs(exponent), abs(value.adjusted())) > 2 * MAX_PRECISION:
+        raise ValueError("no decimal of Spark's")
+    return value

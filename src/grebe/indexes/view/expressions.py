@@ -7,7 +7,7 @@ The grammar is that of the SQL in which Spark writes its own expressions down: c
 """
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import NoReturn
 
@@ -30,6 +30,7 @@ from grebe.predicate.lexer import tokens
 _LONGEST = 200_000
 _MOST_TABLES = 100
 _DEEPEST = 300
+_MOST_DIGITS = 38
 
 
 OPERATORS = {
@@ -276,7 +277,7 @@ class _Parser:
         found = ["10", "0"]
         if at.take_sign("("):
             for place in range(2):
-                if at.here.kind != "number" or not at.here.text.isdecimal() or int(at.here.text) > 38:
+                if at.here.kind != "number" or not at.here.text.isdecimal() or int(at.here.text) > _MOST_DIGITS:
                     raise Refused("a decimal of no known precision")
                 found[place] = str(int(at.advance().text))
                 if not at.take_sign(","):
@@ -315,14 +316,25 @@ def _number(text: str) -> Constant:
     if len(low) > 100:
         raise Refused("a number of more than 100 digits")
     if low.endswith("bd"):
-        return Constant(Decimal(low[:-2]))
+        return Constant(_decimal(low[:-2]))
     if low[-1] in _SUFFIXES:
         return Constant(int(low[:-1]), _SUFFIXES[low[-1]])
     if low[-1] in "df":
         return Constant(float(low[:-1]), "double" if low[-1] == "d" else "float")
     if "e" in low:
         return Constant(float(low), "double")
-    return Constant(Decimal(low)) if "." in low else Constant(int(low))
+    return Constant(_decimal(low)) if "." in low else Constant(int(low))
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise Refused("a decimal of no known precision") from None
+    exponent = value.as_tuple().exponent
+    if value.adjusted() >= _MOST_DIGITS or not isinstance(exponent, int) or abs(exponent) > _MOST_DIGITS:
+        raise Refused("a decimal of no known precision")
+    return value
 
 
 def _negative(constant: Constant) -> Constant | None:
