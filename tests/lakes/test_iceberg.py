@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import grebe
@@ -75,6 +77,67 @@ def test_a_renamed_column_is_found_by_its_id(served: Served) -> None:
     assert made.same(query).used == ["of_key"]
     assert grebe.open(made.path).files("key = 77").index == "l_key"
     assert grebe.open(made.path).get("key", 77).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new"),
+    [
+        ("DECIMAL(5,2)", "CAST(id + 0.25 AS DECIMAL(5,2))", "DECIMAL(9,4)"),
+        ("INT", "CAST(id AS INT)", "BIGINT"),
+        ("STRING", "concat('s', id)", "INT"),
+        ("INT", "CAST(id AS INT)", "DECIMAL(9,2)"),
+    ],
+)
+def test_a_column_that_took_the_old_name_of_a_renamed_one_is_not_taken_for_it(
+    served: Served, old: str, value: str, new: str
+) -> None:
+    name = f"ice.db.r{SYSTEM.new_id()[:8]}"
+    for sql in (
+        f"CREATE TABLE {name} (id BIGINT, x {old}) USING iceberg",
+        f"INSERT INTO {name} SELECT id, {value} FROM range(6)",
+        f"ALTER TABLE {name} RENAME COLUMN x TO y",
+        f"ALTER TABLE {name} ADD COLUMN x {new}",
+        f"INSERT INTO {name} SELECT id + 10, {value}, CAST(id AS {new}) FROM range(6)",
+    ):
+        served.spark.sql(sql)
+    table = served.lake.table(name)
+    table.create(
+        grebe.Covering("c", on="id", include=["x", "y"]),
+        grebe.Covering("cy", on="y", include=["id", "x"]),
+        grebe.Lookup("l", on="y", include=["x"]),
+    )
+    assert served.same_rows(f"SELECT id, x, y FROM {name} WHERE id = 3").used == ["c"]
+    assert served.same_rows(f"SELECT id, x, y FROM {name} WHERE y IS NOT NULL ORDER BY id").used
+    third = served.spark.sql(f"SELECT y FROM {name} WHERE id = 3").collect()[0].y
+    path = f"{served.spark.conf.get('spark.sql.catalog.ice.warehouse')}/db/{name.rpartition('.')[2]}"
+    assert sorted(grebe.open(path).get("y", third)["id"].to_pylist()) == [3, 13]
+    assert table.verify(deep=True).ok
+
+
+def test_a_file_without_its_partition_column_is_read_by_iceberg_alone(served: Served) -> None:
+    """Its value is in the manifest, and in no file."""
+    made = Made(served, partitioned="name")
+    made.run("DELETE FROM {0} WHERE id >= 3")
+    file = Path(made.path) / "data" / "alone.parquet"
+    ids = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    pq.write_table(pa.table({"id": range(500, 505)}, schema=pa.schema([ids])), file)
+    jvm: Any = served.spark._jvm
+    known = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(served.spark._jsparkSession, made.name)
+    appended = jvm.org.apache.iceberg.DataFiles.builder(known.spec()).withPath(str(file)).withRecordCount(5)
+    appended = appended.withFileSizeInBytes(file.stat().st_size).withPartitionPath("name=alone").withFormat("parquet")
+    known.newAppend().appendFile(appended.build()).commit()
+    made.run("REFRESH TABLE {0}")
+    table = made.index(grebe.Covering("c", on="id", include=["part"]), grebe.Lookup("l", on="id"))
+    for kind in (grebe.Covering("n", on="name", include=["id"]), grebe.Lookup("i", on="id", include=["name"])):
+        with pytest.raises(Unsupported, match=r"column name .* in the table's metadata") as refused:
+            table.create(kind)
+        assert refused.value.code == "UNSUPPORTED_FOREIGN_COLUMN"
+    assert made.same("SELECT id, part FROM {0} WHERE id = 503").used == ["c"]
+    assert made.same("SELECT id, name FROM {0} WHERE id = 503").rows
+    opened = grebe.open(made.path)
+    assert opened.get("id", 503, ["id", "part"]).to_pylist() == [{"id": 503, "part": None}]
+    with pytest.raises(Unsupported, match="in the table's metadata"):
+        opened.scan("name = 'alone'")
 
 
 def test_a_column_that_was_dropped_and_made_anew_is_another_one(served: Served) -> None:

@@ -81,6 +81,8 @@ ASKED: dict[str, Callable[[Any], object]] = {
     "get_many of a number": lambda table: table.get_many(5, [1]),
     "get_many of None": lambda table: table.get_many("id", None),
     "get_many of one value": lambda table: table.get_many("id", 5),
+    "scan of None": lambda table: table.scan(None),
+    "count of a number": lambda table: table.count(5),
     "columns of None": lambda table: table.get("id", 1, columns=[None]),
     "columns of a number": lambda table: table.scan("id = 1", columns=5),
     "columns of bytes": lambda table: table.scan("id = 1", columns=b"id"),

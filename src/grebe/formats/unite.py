@@ -52,15 +52,20 @@ def require_one(name: str, names: Sequence[str]) -> None:
 
 def find_column(column: Column, names: Sequence[str], ids: Sequence[int | None], uri: str) -> str | None:
     """The name under which a file with these columns and ids has a column of the table; None if it has not."""
+    require_own(column, uri)
+    found = _stored_name(column, names, ids, uri)
+    if found is None:
+        require_no_default(column, uri)
+    return found
+
+
+def require_own(column: Column, uri: str) -> None:
+    """Raise `Unsupported` for a column that only the table's own reader reads right."""
     if column.foreign is not None:
         raise Unsupported(
             f"column {column.name} of {uri}: {column.foreign}; the table's own reader in Spark can read it",
             detail="FOREIGN_COLUMN",
         )
-    found = _stored_name(column, names, ids, uri)
-    if found is None:
-        require_no_default(column, uri)
-    return found
 
 
 def require_no_default(column: Column, uri: str) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from grebe import telemetry
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
+from grebe.formats.unite import require_own
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.kind import FromQuery, Kind
 from grebe.log import names
@@ -98,6 +99,9 @@ def build(
     changes meanwhile."""
     of = _unambiguous(source, log, running, of)
     columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
+    for column in source.reading.columns:
+        if column.name in columns:
+            require_own(column, source.uri)
     store = table_store_for(source.session, source.uri)
     doing = spark_errors(f"building {', '.join(planned)}", log.store.uri)
     with (

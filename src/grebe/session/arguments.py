@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from grebe.errors import InvalidPredicate
 from grebe.files.unicode_names import is_unicode
 from grebe.predicate.builder import Col, col
+from grebe.predicate.parse import parse
 from grebe.predicate.tree import Contains, EndsWith, Like, Literal, Predicate, StartsWith, Term, walk
 
 _MOST_SHOWN = 200
@@ -43,6 +44,18 @@ def column_names_given(columns: Sequence[str] | None) -> list[str] | None:
             f"columns={_shown(columns)} is no list of names; give a list of text: columns=['a', 'b']", detail="COLUMNS"
         )
     return names
+
+
+def predicate_given(predicate: str | Predicate) -> Predicate:
+    """Return a predicate as it is asked for. Raise `InvalidPredicate` for what is none."""
+    if not isinstance(predicate, str | Predicate):
+        raise InvalidPredicate(
+            f"{_shown(predicate)} is no predicate; give SQL text such as 'a = 1', or grebe.col('a') == 1",
+            detail="VALUE",
+        )
+    asked = parse(predicate) if isinstance(predicate, str) else predicate
+    require_unicode(asked)
+    return asked
 
 
 def require_unicode(*sought: Term | Predicate) -> None:

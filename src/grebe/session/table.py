@@ -45,9 +45,8 @@ from grebe.lookup.pin.pins import Pin, PinInfo, Pins, described
 from grebe.lookup.places import Box, point_of
 from grebe.maintenance.verify import changed_files, verify
 from grebe.planner.prices import Prices
-from grebe.predicate.parse import parse
 from grebe.predicate.tree import TRUE, Predicate
-from grebe.session.arguments import column_given, column_names_given, keys_given, require_unicode
+from grebe.session.arguments import column_given, column_names_given, keys_given, predicate_given
 from grebe.session.snapshots import files_as_of, files_now, version_of
 from grebe.session.stores import CountedStores
 from grebe.shown.records import Records
@@ -287,9 +286,7 @@ class Table:
         return self._made
 
     def _bound(self, predicate: str | Predicate) -> Predicate:
-        asked = parse(predicate) if isinstance(predicate, str) else predicate
-        require_unicode(asked)
-        return self._engine.bound(asked)
+        return self._engine.bound(predicate_given(predicate))
 
     def _typed(self, column: str, value: object) -> object:
         """A time without a zone is one of the column's own kind; in a comparison it would be a moment, and every row be cast."""

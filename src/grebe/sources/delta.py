@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _MODE = "delta.columnMapping.mode"
 _KERNEL = "Kernel error: "
 _BEYOND = f"{_KERNEL}Unsupported: "
+_FEATURES = "Unsupported table features required"
 _OF_STORES = ("object store", "objectstore", "sending request", "timed out", "connect", "permission", "credential")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _VALUE = re.compile(r"value '[^']*'")
@@ -215,6 +216,12 @@ def _errors(uri: str, store: Store) -> Iterator[None]:
             reason = str(error).removeprefix(_BEYOND).partition("\n")[0]
             raise Unsupported(
                 f"{uri} asks of its readers what the package deltalake cannot do ({reason}); query it in Spark, or update it",
+                detail="DELTA",
+            ) from error
+        if _FEATURES in said:
+            lacking = said.partition(_FEATURES)[2][:200].strip(" :")
+            raise Unsupported(
+                f"{uri} has features that the package deltalake cannot read ({lacking}); query it in Spark, or update the package",
                 detail="DELTA",
             ) from error
         of_store = not said.startswith(_KERNEL) or any(sign in said.lower() for sign in _OF_STORES)

@@ -5,7 +5,7 @@ A path without a catalog means the newest metadata file below it. Columns are fo
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 METADATA = MARKS["iceberg"]
+_SNAPSHOT = re.compile(r"-?[0-9]{1,19}")
 _NUMBERED = re.compile(r"(?:v(\d+)|(\d+)-.*?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _AT_ONCE = 8
 _MOST_METADATA = 256 * 1024 * 1024
@@ -153,9 +154,10 @@ def _read(given: str, request: Request, version: Version | None, timestamp: str 
     if of_snapshot and snapshot is not None and snapshot.schema_id is not None:
         schema = {one.schema_id: one for one in metadata.schemas}[snapshot.schema_id]
     read = json.loads(schema.model_dump_json())
-    columns = iceberg_columns(read, [json.loads(one.model_dump_json()) for one in metadata.schemas])
-    stored = stored_fields(read)
     files = [] if snapshot is None else _files(snapshot, request, store)
+    history = [json.loads(one.model_dump_json()) for one in metadata.schemas]
+    columns = iceberg_columns(read, history, _partition_only(files, metadata))
+    stored = stored_fields(read)
     listed = LakeFiles.build(
         uri,
         [canonical_uri(one.file_path) for one in files],
@@ -257,7 +259,7 @@ def _snapshot(
         return metadata.current_snapshot(), False
     reference = metadata.refs.get(str(version))
     number = reference.snapshot_id if reference is not None else version
-    found = metadata.snapshot_by_id(int(number)) if str(number).lstrip("-").isdecimal() else None
+    found = metadata.snapshot_by_id(int(number)) if _SNAPSHOT.fullmatch(str(number)) else None
     if found is None:
         raise no_such_version(
             uri,
@@ -285,6 +287,20 @@ def _files(snapshot: "Snapshot", request: Request, store: Store) -> "list[Iceber
             detail="FORMAT",
         )
     return files
+
+
+def _partition_only(files: "Sequence[IcebergFile]", metadata: "TableMetadata") -> set[int]:
+    """Return the ids of columns that files may lack. Iceberg takes the value of an identity partition from the manifest where a
+    file has no such column, and a file that has one usually says how many values it holds."""
+    from pyiceberg.transforms import IdentityTransform
+
+    sources = {
+        spec.spec_id: {one.source_id for one in spec.fields if isinstance(one.transform, IdentityTransform)}
+        for spec in metadata.partition_specs
+    }
+    return {
+        source for file in files for source in sources.get(file.spec_id, ()) if source not in (file.value_counts or ())
+    }
 
 
 def _positions(kept: "IcebergFile", uri: str, rows: int, request: Request, store: Store) -> Numbers:

@@ -1,6 +1,6 @@
 """Schemas of Iceberg, in its own JSON, as Spark reads them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from grebe.errors import Unsupported
@@ -23,28 +23,39 @@ _PLAIN = {
 Field = Mapping[str, Any]
 
 
-def iceberg_columns(schema: Field, history: Sequence[Field] = ()) -> tuple[Column, ...]:
-    """`history` are all schemas that files may have been written with."""
+def iceberg_columns(
+    schema: Field, history: Sequence[Field] = (), partition_only: Collection[int] = ()
+) -> tuple[Column, ...]:
+    """`history` are all schemas that files may have been written with. `partition_only` are ids of columns that some files may
+    lack, since the table's log has their one value."""
     moved = _moved(history)
     return tuple(
         Column(
             one["name"],
             type_text(_spark(one["type"], one["name"], with_ids=False)),
             (one["id"], *_nested_ids(one["type"])),
-            foreign=_why_foreign(one, moved),
+            foreign=_why_foreign(one, moved, partition_only),
         )
         for one in schema["fields"]
     )
 
 
 def stored_fields(schema: Field) -> tuple[dict[str, Any], ...]:
-    """In the JSON of Spark's schemas, with ids, by which Spark's reader can find columns in files."""
-    return tuple(_field(one, one["name"], with_ids=True) for one in schema["fields"])
+    """Return fields in the JSON of Spark's schemas, with ids, by which Spark's reader finds columns in files.
+
+    Their names are in no file: Spark decodes a column that it has found by its id with the type of the field that has the
+    column's name, and after a rename that may be another one.
+    """
+    return tuple(
+        {**_field(one, one["name"], with_ids=True), "name": f"_grebe_field_{one['id']}"} for one in schema["fields"]
+    )
 
 
-def _why_foreign(one: Field, moved: set[int]) -> str | None:
+def _why_foreign(one: Field, moved: set[int], partition_only: Collection[int]) -> str | None:
     if one.get("initial-default") is not None:
         return "rows that were written before it was added have a default"
+    if one["id"] in partition_only:
+        return "some of its files may not hold it, since it is a partition whose value is in the table's metadata"
     return "fields nested in it were renamed, or given up and made anew" if one["id"] in moved else None
 
 
