@@ -34,6 +34,8 @@ class Column:
     stored: str | None = None
     foreign: str | None = field(default=None, compare=False)
     """Why only the table's own reader in Spark reads it right; None: everybody does."""
+    elsewhere: str | None = field(default=None, compare=False)
+    """Why its files may lack values that the table has, so that whoever reads just the files, in Spark too, reads it wrong."""
     default: str | None = None
     """The existence default: the SQL literal that Spark reads in records of files without this column; None: it reads NULL."""
 

@@ -61,11 +61,21 @@ def find_column(column: Column, names: Sequence[str], ids: Sequence[int | None],
 
 def require_own(column: Column, uri: str) -> None:
     """Raise `Unsupported` for a column that only the table's own reader reads right."""
-    if column.foreign is not None:
-        raise Unsupported(
-            f"column {column.name} of {uri}: {column.foreign}; the table's own reader in Spark can read it",
-            detail="FOREIGN_COLUMN",
-        )
+    reason = column.foreign or column.elsewhere
+    if reason is not None:
+        raise _foreign(column, uri, reason)
+
+
+def require_in_files(column: Column, uri: str) -> None:
+    """Raise `Unsupported` for a column whose values are not all in the files of its table."""
+    if column.elsewhere is not None:
+        raise _foreign(column, uri, column.elsewhere)
+
+
+def _foreign(column: Column, uri: str, reason: str) -> Unsupported:
+    return Unsupported(
+        f"column {column.name} of {uri}: {reason}; the table's own reader in Spark can read it", detail="FOREIGN_COLUMN"
+    )
 
 
 def require_no_default(column: Column, uri: str) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from grebe import telemetry
 from grebe.errors import SourceChanged
 from grebe.files import FileIds, FileList, diff
-from grebe.formats.unite import require_own
+from grebe.formats.unite import require_in_files
 from grebe.indexes.content.maps import NAME as MAPS
 from grebe.indexes.kind import FromQuery, Kind
 from grebe.log import names
@@ -101,7 +101,7 @@ def build(
     columns = {name for one in planned.values() for name in one.kind.reads(one.spec)}
     for column in source.reading.columns:
         if column.name in columns:
-            require_own(column, source.uri)
+            require_in_files(column, source.uri)
     store = table_store_for(source.session, source.uri)
     doing = spark_errors(f"building {', '.join(planned)}", log.store.uri)
     with (

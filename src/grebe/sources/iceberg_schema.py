@@ -34,7 +34,8 @@ def iceberg_columns(
             one["name"],
             type_text(_spark(one["type"], one["name"], with_ids=False)),
             (one["id"], *_nested_ids(one["type"])),
-            foreign=_why_foreign(one, moved, partition_only),
+            foreign=_why_foreign(one, moved),
+            elsewhere=_why_elsewhere(one, partition_only),
         )
         for one in schema["fields"]
     )
@@ -51,12 +52,16 @@ def stored_fields(schema: Field) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _why_foreign(one: Field, moved: set[int], partition_only: Collection[int]) -> str | None:
+def _why_foreign(one: Field, moved: set[int]) -> str | None:
+    return "fields nested in it were renamed, or given up and made anew" if one["id"] in moved else None
+
+
+def _why_elsewhere(one: Field, partition_only: Collection[int]) -> str | None:
     if one.get("initial-default") is not None:
         return "rows that were written before it was added have a default"
     if one["id"] in partition_only:
         return "some of its files may not hold it, since it is a partition whose value is in the table's metadata"
-    return "fields nested in it were renamed, or given up and made anew" if one["id"] in moved else None
+    return None
 
 
 def _field(one: Field, column: str, with_ids: bool) -> dict[str, Any]:

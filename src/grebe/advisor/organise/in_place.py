@@ -153,7 +153,10 @@ class _Table:
         columns = [
             one
             for one in source.reading.columns
-            if (one.name,) in compared and one.foreign is None and from_arrow(one.arrow.type).is_scalar
+            if (one.name,) in compared
+            and one.foreign is None
+            and one.elsewhere is None
+            and from_arrow(one.arrow.type).is_scalar
         ]
         self.bounds: FileBounds = bounds_of(source.lake, columns)
         known = [one for one in columns if self.bounds.tells(one.name)]
