@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grebe.errors import Unsupported
-from grebe.formats.hex_floats import HEXADECIMAL, from_hexadecimal
+from grebe.formats.java_floats import HEXADECIMAL, from_hexadecimal
 from grebe.formats.local_time import instants
 from grebe.formats.spark_types import TIMESTAMP, TIMESTAMP_NTZ
 
@@ -31,7 +31,7 @@ _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?$"
 _ZONED_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})$"
-_FAR_ZONE = r"[+-](?:18:(?:0[1-9]|[1-5][0-9])|19:|[2-9][0-9]:)"
+_FAR_ZONE = r"[+-](?:18:(?:0[1-9]|[1-5][0-9])|(?:19|[2-9][0-9]):[0-9]{2})$"
 """Java has no zone farther than 18 hours from UTC."""
 _EXACT = decimal.Context(prec=1000, rounding=decimal.ROUND_HALF_UP, Emax=10**6, Emin=-(10**6))
 _LEAST_POWER, _GREATEST_POWER = -(2**31) + 1, 2**31 - 1
@@ -164,7 +164,7 @@ def _timestamps(text: pa.Array, kind: pa.DataType, zone: str, what: str) -> pa.A
         )
     zoned = pc.fill_null(pc.match_substring_regex(text, _ZONED_TIME), False)
     local = _matching(pc.if_else(zoned, None, text), _TIME, lambda odd: _refuse_digits(odd, what))
-    far = pc.match_substring_regex(text, _FAR_ZONE + "[0-9]{0,2}$")
+    far = pc.match_substring_regex(text, _FAR_ZONE)
     written = _parsed(pc.if_else(pc.and_(zoned, pc.invert(far)), text, None), TIMESTAMP)
     return pc.coalesce(instants(_parsed(local, TIMESTAMP_NTZ), zone), written)
 

@@ -8,10 +8,12 @@ import math
 import re
 from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from fractions import Fraction
 
 import numpy as np
 
 from grebe.errors import InvalidPredicate, Unsupported
+from grebe.formats.java_floats import nearest_single
 from grebe.formats.zones import MICROS_PER_SECOND, zone
 from grebe.predicate.types import MAX_PRECISION, Type, integral_range
 
@@ -69,21 +71,9 @@ def to_double(text: str) -> float | None:
 
 def to_float(text: str) -> float | None:
     value = to_double(text)
-    if value is None or not math.isfinite(value):
+    if not value or not math.isfinite(value):
         return value
-    return _nearest_single(text.strip(_JAVA_BLANKS).rstrip("fFdD"), value)
-
-
-def _nearest_single(digits: str, value: float) -> float:
-    """Rounding to double first can be off by one place in single precision, so the decimal digits decide between neighbours."""
-    with np.errstate(over="ignore"):
-        near = np.float32(value)
-        around = [near, np.nextafter(near, np.float32(-math.inf)), np.nextafter(near, np.float32(math.inf))]
-    if not np.isfinite(near):
-        return float(near)
-    exact = Decimal(digits)
-    even_first = sorted((c for c in around if np.isfinite(c)), key=lambda c: int(c.view(np.int32)) & 1)
-    return float(min(even_first, key=lambda c: abs(Decimal(float(c)) - exact)))
+    return nearest_single(Fraction(Decimal(text.strip(_JAVA_BLANKS).rstrip("fFdD"))))
 
 
 def to_decimal(text: str, kind: Type) -> Decimal | None:

@@ -14,7 +14,7 @@ from functools import reduce
 import pyarrow as pa
 
 from grebe.errors import Unsupported
-from grebe.formats.hex_floats import HEXADECIMAL, from_hexadecimal
+from grebe.formats.java_floats import HEXADECIMAL, from_hexadecimal
 from grebe.formats.local_time import instants
 from grebe.formats.reading import Column
 from grebe.formats.spark_types import TIMESTAMP_NTZ, arrow_type

@@ -1,4 +1,4 @@
-"""Hexadecimal numbers such as `0x1.8p3`, as Java reads them: rounded once, to the type that is asked for."""
+"""Numbers of text as Java reads them: rounded once, to the type that is asked for. Hexadecimal ones such as `0x1.8p3` too."""
 
 import math
 import re
@@ -31,7 +31,7 @@ def from_hexadecimal(text: str, single: bool = False) -> float:
         value = math.inf if highest > 0 else 0.0
         return -value if negative else value
     exact = int(digits, 16) * Fraction(2) ** exponent
-    value = _single(exact) if single else _double(exact)
+    value = nearest_single(exact) if single else _double(exact)
     return -value if negative else value
 
 
@@ -48,15 +48,17 @@ def _double(exact: Fraction) -> float:
         return math.inf
 
 
-def _single(exact: Fraction) -> float:
-    """Rounded to a double first, a number may come to lie between two singles: what was cut off decides then."""
+def nearest_single(exact: Fraction) -> float:
+    """Return the nearest number of single precision. Rounded to a double first, a number may come to lie in the middle between two
+    of them: what was cut off decides then."""
+    if exact < 0:
+        return -nearest_single(-exact)
     double = _double(exact)
     with np.errstate(over="ignore"):
         near = np.float32(double)
+        other = np.nextafter(near, np.float32(math.inf if double > float(near) else -math.inf))
     if not math.isfinite(double) or exact == Fraction(double):
         return float(near)
-    with np.errstate(over="ignore"):
-        other = np.nextafter(near, np.float32(math.inf if double > float(near) else -math.inf))
     low, high = sorted((near, other))
     beyond = _BEYOND_SINGLE if math.isinf(high) else Fraction(float(high))
     middle = (Fraction(float(low)) + beyond) / 2
