@@ -70,6 +70,14 @@ def _write(format: str, path: Path, keys: list[int]) -> None:
     )
 
 
+def _two_files(folder: Path) -> Path:
+    folder.mkdir()
+    _write("parquet", folder / "a.parquet", list(range(ROWS)))
+    _write("parquet", folder / "b.parquet", list(range(ROWS, 2 * ROWS)))
+    SYSTEM.sleep(0.05)
+    return folder
+
+
 # Where CSV is read leniently, its records depend on what is read, and no index covers it.
 @pytest.mark.parametrize(("format", "lenient"), [("parquet", "false"), ("parquet", "true"), ("csv", "false")])
 def test_ranges_of_a_file_that_changed_after_planning_are_not_trusted(
@@ -110,11 +118,7 @@ def test_ranges_of_a_file_that_changed_after_planning_are_not_trusted(
 
 def test_a_file_that_is_replaced_after_planning_gives_its_rows_once(served: Served, tmp_path: Path) -> None:
     """Its rows are in the index; beside that are read the files that came later, and they alone."""
-    folder = tmp_path / "t"
-    folder.mkdir()
-    _write("parquet", folder / "a.parquet", list(range(ROWS)))
-    _write("parquet", folder / "b.parquet", list(range(ROWS, 2 * ROWS)))
-    SYSTEM.sleep(0.05)
+    folder = _two_files(tmp_path / "t")
     served.lake.table(str(folder)).create(grebe.Covering("cov", on="k", include=["v"], buckets=2))
     _write("parquet", folder / "c.parquet", [9_000_001])
     served.view("replaced", folder)
@@ -167,11 +171,7 @@ def _compared_for(served: Served, milliseconds: int) -> Iterator[None]:
 def test_a_frame_that_runs_again_after_a_change_says_so(served: Served, tmp_path: Path, how: str, change: str) -> None:
     """Without the index its next run would read the file as it is now."""
     kind, query = SERVED[how]
-    folder = tmp_path / "t"
-    folder.mkdir()
-    _write("parquet", folder / "a.parquet", list(range(ROWS)))
-    _write("parquet", folder / "b.parquet", list(range(ROWS, 2 * ROWS)))
-    SYSTEM.sleep(0.05)
+    folder = _two_files(tmp_path / "t")
     served.view("served", folder)
     served.spark.range(ROWS + 7, ROWS + 8).write.parquet(str(tmp_path / "few"))
     served.view("few", tmp_path / "few")
@@ -224,11 +224,7 @@ def test_a_file_that_is_gone_when_a_query_is_planned_is_served_by_no_index(
 ) -> None:
     """The frame has listed it before, and says what it says without an index."""
     kind, query = SERVED[how]
-    folder = tmp_path / "t"
-    folder.mkdir()
-    _write("parquet", folder / "a.parquet", list(range(ROWS)))
-    _write("parquet", folder / "b.parquet", list(range(ROWS, 2 * ROWS)))
-    SYSTEM.sleep(0.05)
+    folder = _two_files(tmp_path / "t")
     served.lake.table(str(folder)).create(kind)
     served.view("served", folder)
     served.same(query, "i")

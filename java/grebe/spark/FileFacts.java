@@ -24,11 +24,14 @@ final class FileFacts {
 
   private FileFacts() {}
 
-  /** Of files as they are now, or as they were listed where that says it; null where nothing is to be had without a request for each. */
+  /**
+   * Of files as they are now, or as they were listed where that says it; null where nothing is to be had without a request for each, and for
+   * null.
+   */
   static String[] of(List<FileStatus> files) {
     String[] facts = new String[files.size()];
     IntStream places = IntStream.range(0, facts.length);
-    (facts.length > FEW ? places.parallel() : places).forEach(i -> facts[i] = of(files.get(i)));
+    (facts.length > FEW ? places.parallel() : places).forEach(i -> facts[i] = files.get(i) == null ? null : of(files.get(i)));
     return facts;
   }
 

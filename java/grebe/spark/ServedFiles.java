@@ -11,7 +11,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -34,6 +33,7 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 @SuppressWarnings({"rawtypes", "unchecked"})
 final class ServedFiles {
   private static final int FEW = 256;
+
   private final Bridge bridge;
   private final PlainScan table;
   private final boolean isLocal;
@@ -127,9 +127,11 @@ final class ServedFiles {
     boolean isOld = !isLocal(table) && ListingTimes.isOld(listing);
     long begin = System.nanoTime();
     List<FileStatus> now = isOld ? now(listed, configuration(table)) : listed;
-    String[] facts = new String[listed.size()];
-    IntStream positions = IntStream.range(0, facts.length).filter(i -> now.get(i) != null && registered.factOf(ids.get(i)) != null);
-    (facts.length > FEW ? positions.parallel() : positions).forEach(i -> facts[i] = FileFacts.of(now.get(i)));
+    List<FileStatus> known = new ArrayList<>();
+    for (int i = 0; i < listed.size(); i++) {
+      known.add(registered.factOf(ids.get(i)) == null ? null : now.get(i));
+    }
+    String[] facts = FileFacts.of(known);
     boolean[] same = new boolean[facts.length];
     for (int i = 0; i < facts.length; i++) {
       FileStatus file = now.get(i);

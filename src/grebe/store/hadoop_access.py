@@ -17,6 +17,7 @@ from grebe.store.table_access import (
     LISTINGS,
     OTHER,
     AclEntry,
+    Limits,
     Node,
     Tree,
     closed,
@@ -92,7 +93,7 @@ def check_of_root(name_node: NameNode, root: str, table: str, uri: str) -> Acces
 def _allowed(name_node: NameNode, root: str, table: Node, listings: int) -> Node:
     """Return the folder that the root may be at most."""
     gate = table if table.is_folder else folder_of_file(table)
-    below = nodes_below(name_node, table, listings) if table.is_folder else iter((table,))
+    below = nodes_below(name_node, table, Limits(listings)) if table.is_folder else iter((table,))
 
     def others() -> Iterator[Node]:
         yield from _above(name_node, table.path, root)

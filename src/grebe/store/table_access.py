@@ -86,10 +86,10 @@ class Tree(Protocol[AnyNode]):
         ...
 
 
-def nodes_below(tree: Tree[AnyNode], table: AnyNode, listings: int | Limits = LISTINGS) -> Iterator[AnyNode]:
+def nodes_below(tree: Tree[AnyNode], table: AnyNode, limits: Limits | None = None) -> Iterator[AnyNode]:
     """Yield folders and files of a table, the upper ones first. Half of the listings that are left go to each level, so that
     the files of a table with many partitions on many levels are reached."""
-    limits = Limits(listings) if isinstance(listings, int) else listings
+    limits = limits or Limits(LISTINGS)
     level, left, nodes_left, any_folder = [table], limits.listings, limits.nodes, False
     while level and left:
         listed = spread(level, max(left // 2, 1))
